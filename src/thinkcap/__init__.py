@@ -1,0 +1,1 @@
+"""The best answer a thinking model can give under a token cap."""

@@ -1,0 +1,50 @@
+"""From a name on a command line to a Python object: built-in tables, or anyone's `module:attribute`.
+
+    >>> resolve("town", {"town": "thinkcap.policies.town:town"}, "policy")   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from thinkcap.core.errors import ConfigError
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for a close match, otherwise `; known: a, b, c`."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(known)}"
+
+
+def resolve(name: str, table: Mapping[str, str], what: str) -> Any:
+    """The object behind a built-in name or behind `my.module:thing` (the working folder counts)."""
+    if ":" not in name:
+        if name not in table:
+            raise ConfigError(f"unknown {what} '{name}'{nearest(name, table)}")
+        return _load(table[name], what)
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    return _load(name, what)
+
+
+def _load(path: str, what: str) -> Any:
+    module_name, _, attribute = path.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as err:
+        # Our own missing extras explain themselves; a stranger's module gets the plain reason.
+        raise ConfigError(
+            f"cannot load {what} '{path}': no module named '{err.name}'; "
+            f"wanted an importable `module:attribute`, looked in the working folder too"
+        ) from err
+    if not hasattr(module, attribute):
+        public = [n for n in vars(module) if not n.startswith("_")]
+        raise ConfigError(f"'{module_name}' has no {what} '{attribute}'{nearest(attribute, public)}")
+    return getattr(module, attribute)
