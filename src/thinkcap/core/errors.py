@@ -17,6 +17,8 @@ A message says what was seen, what was wanted and what to do next.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class ThinkcapError(Exception):
     """Base of all errors thinkcap raises on purpose."""
@@ -42,6 +44,8 @@ class EngineError(ThinkcapError):
     """A generation failed. `retriable` says whether the same call may succeed later."""
 
     retriable = False
+    steps: tuple[Any, ...] = ()
+    """What the flow had finished when it failed; set by the driver, so that no cost is lost."""
 
 
 class EngineTimeout(EngineError):

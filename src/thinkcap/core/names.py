@@ -1,6 +1,6 @@
 """From a name on a command line to a Python object: built-in tables, or anyone's `module:attribute`.
 
-    >>> resolve("town", {"town": "thinkcap.policies.town:town"}, "policy")   # doctest: +SKIP
+>>> resolve("town", {"town": "thinkcap.policies.town:town"}, "policy")   # doctest: +SKIP
 """
 
 from __future__ import annotations

@@ -43,7 +43,9 @@ class Prompts:
     """Follows every question of a task, in both modes."""
 
     extract: str = (
-        "Work on this so far, maybe cut off:\n" + HERE + "\nUse it and give the final answer. End with: {form}"
+        "Work on this so far, maybe cut off:\n"
+        + HERE
+        + "\nUse it and give the final answer. End with: {form}"
     )
     """Follows the question in the answer pass; the trace stands where HERE is."""
 

@@ -1,0 +1,214 @@
+"""The one idea: a policy is a generator that yields what it needs and never calls a model itself.
+
+Whatever runs a policy (a study, one question on the command line, a streamed HTTP answer, a replay from
+stored traces) drives the same generator with `drive`. A flow may yield two effects: `Ask`, answered by
+completions, and `Same`, answered by the grader. The driver counts tokens and holds the total cap.
+
+    def twice(question: Question, cap: int) -> Flow:
+        first = yield from ask(Request(question, "nothink", cap // 2, stage="first"))
+        second = yield from ask(Request(question, "nothink", cap, stage="second", shown="answer"))
+        agree = yield from same(first.answer, second.answer, question)
+        return Answer(second.answer, stage="second", completion=second, notes={"agree": agree})
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from thinkcap.core.engine import Engine, complete
+from thinkcap.core.errors import EngineError, Unsupported
+from thinkcap.core.thinking import Delta
+from thinkcap.core.types import (
+    NOTHING,
+    Answer,
+    Channel,
+    Completion,
+    Kind,
+    Question,
+    Request,
+    Run,
+    Step,
+)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Generations wanted now; several run side by side."""
+
+    requests: tuple[Request, ...]
+
+
+@dataclass(frozen=True)
+class Same:
+    """Are these two answers equivalent? Asked of the grader, which lives in worker processes."""
+
+    a: str
+    b: str
+    kind: Kind
+
+
+Flow = Generator[Ask | Same, Any, Answer]
+Policy = Callable[[Question, int], Flow]
+Judge = Callable[[str, str, Kind], Awaitable[bool]]
+
+
+def ask(request: Request) -> Generator[Ask, Any, Completion]:
+    (completion,) = yield Ask((request,))
+    assert isinstance(completion, Completion)
+    return completion
+
+
+def ask_all(requests: Sequence[Request]) -> Generator[Ask, Any, tuple[Completion, ...]]:
+    completions = yield Ask(tuple(requests))
+    return tuple(completions)
+
+
+def same(a: str | None, b: str | None, question: Question) -> Generator[Same, Any, bool]:
+    """Nothing is equivalent to no answer, not even no answer."""
+    if a is None or b is None:
+        return False
+    if question.kind is None:
+        raise Unsupported(
+            "this policy compares answers, and the question does not say how; "
+            "declare its answer kind (number, math or label) or choose a policy without votes"
+        )
+    return a == b or bool((yield Same(a, b, question.kind)))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A piece of text a reader may see now."""
+
+    text: str
+    channel: Channel
+    stage: str
+
+
+@dataclass
+class _Ledger:
+    """What is left of the cap. Tokens are reserved before a request goes out, so parallel ones cannot overdraw."""
+
+    cap: int | None
+    reserved: int = 0
+    steps: list[Step] = field(default_factory=list)
+
+    def clip(self, request: Request) -> int:
+        budget = request.budget
+        if self.cap is not None:
+            budget = min(budget, self.cap - self.reserved - request.keep)
+        return max(0, budget)
+
+    def settle(self, budget: int, completion: Completion) -> None:
+        self.reserved -= budget - completion.spent
+
+
+async def drive(
+    flow: Flow,
+    engine: Engine,
+    *,
+    judge: Judge | None = None,
+    cap: int | None = None,
+    show: Callable[[Shown], None] | None = None,
+) -> Run:
+    """Run a flow to its end. The sum of all its calls never exceeds `cap`.
+
+    An engine's error goes into the flow, which may have something better to do; if it does not catch it, it
+    comes out here with the steps finished so far on `error.steps`.
+    """
+    ledger = _Ledger(cap)
+    reply: Any = None
+    error: EngineError | None = None
+    try:
+        while True:
+            try:
+                effect = flow.throw(error) if error else flow.send(reply)
+            except StopIteration as stop:
+                return _finished(stop.value, ledger, show)
+            error = None
+            if isinstance(effect, Same):
+                if judge is None:
+                    raise Unsupported("this policy compares answers; drive it with a grader")
+                reply = await judge(effect.a, effect.b, effect.kind)
+                continue
+            try:
+                reply = await _answer(effect, engine, ledger, show)
+            except EngineError as err:
+                error = err
+    except EngineError as err:
+        err.steps = tuple(ledger.steps)
+        raise
+    finally:
+        flow.close()
+
+
+async def _answer(
+    effect: Ask, engine: Engine, ledger: _Ledger, show: Callable[[Shown], None] | None
+) -> tuple[Completion, ...]:
+    clipped: list[Request] = []
+    for request in effect.requests:
+        budget = ledger.clip(request)
+        ledger.reserved += budget
+        clipped.append(replace(request, budget=budget))
+    # Only a lone request may be shown as it is written: the words of several would run into each other.
+    alone = show if len(clipped) == 1 else None
+    tasks = [asyncio.ensure_future(_one(engine, r, alone)) for r in clipped]
+    try:
+        completions = await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    for request, completion in zip(clipped, completions, strict=True):
+        ledger.settle(request.budget, completion)
+        ledger.steps.append(Step(request, completion, request.budget))
+    return tuple(completions)
+
+
+async def _one(engine: Engine, request: Request, show: Callable[[Shown], None] | None) -> Completion:
+    if request.budget <= 0:
+        return NOTHING
+    if show is None or request.shown == "hidden":
+        return await complete(engine, request)
+
+    def emit(delta: Delta) -> None:
+        channel = delta.channel or "answer"
+        if channel == "thought" or request.shown == "answer":
+            show(Shown(delta.text, channel, request.stage))
+
+    return await complete(engine, request, emit)
+
+
+def _finished(answer: Answer, ledger: _Ledger, show: Callable[[Shown], None] | None) -> Run:
+    steps = tuple(ledger.steps)
+    if show and answer.text and not _already_shown(answer, steps):
+        show(Shown(answer.text, "answer", answer.stage))
+    return Run(answer, steps)
+
+
+def _already_shown(answer: Answer, steps: Sequence[Step]) -> bool:
+    """A final answer whose pass was hidden (an accepted probe, a vote) is shown at once, and only once."""
+    for step in steps:
+        if answer.completion is step.completion:
+            return step.request.shown == "answer"
+    return False
+
+
+async def stream(
+    flow: Flow, engine: Engine, *, judge: Judge | None = None, cap: int | None = None
+) -> AsyncIterator[Shown | Run]:
+    """The same drive, seen from outside: pieces as they are written, then the run. Closing it stops the work."""
+    queue: asyncio.Queue[Shown | None] = asyncio.Queue()
+    task = asyncio.ensure_future(drive(flow, engine, judge=judge, cap=cap, show=queue.put_nowait))
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (piece := await queue.get()) is not None:
+            yield piece
+        yield await task
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,215 @@
+"""The nouns: what is asked, what comes back, and what became of it.
+
+A budget is always a number of generated tokens. `ended` is an observed event (the model produced its
+end-of-turn token); not ended means right-censored at the budget, whatever the text looks like.
+
+    >>> q = Question("q1", ({"role": "user", "content": "2 + 3?"},), kind="number")
+    >>> Request(q, mode="think", budget=64, stage="think").messages == q.messages
+    True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from thinkcap.core.errors import EngineError
+
+Mode = Literal["think", "nothink"]
+Kind = Literal["number", "math", "label"]
+Shown = Literal["hidden", "thought", "answer"]
+Channel = Literal["thought", "answer"]
+Verdict = Literal["right", "wrong", "unreadable"]
+Origin = Literal["fresh", "cut", "continued"]
+Message = Mapping[str, Any]
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person asks. The gold answer is not here: it belongs to the task."""
+
+    id: str
+    messages: tuple[Message, ...]
+    kind: Kind | None = None
+    """How answers are compared; None where nobody declared it (then votes are refused by name)."""
+    form: str = ""
+    """Which answer form of the prompts is asked for; the kind's own where empty."""
+    group: str = ""
+    format: Mapping[str, Any] | None = None
+    """OpenAI's `response_format`, applied in the answer pass only."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    options: Mapping[str, Any] = EMPTY
+    """What else the caller sent (stop, logprobs, tool_choice ...), passed to the engine as it is."""
+
+    @property
+    def answer_form(self) -> str:
+        return self.form or self.kind or "math"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Greedy at temperature 0, where the seed means nothing and is left out of every key."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0.0
+
+
+GREEDY = Sampling()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a model's own output, put into a later prompt by its ids (or text, over a chat transport)."""
+
+    text: str
+    ids: tuple[int, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids) if self.ids is not None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One generation a policy asks for."""
+
+    question: Question
+    mode: Mode
+    budget: int
+    """Most tokens this call may cost: generated ones and forced ones (text of ours in `prefill`)."""
+    stage: str
+    shown: Shown = "hidden"
+    """What of it may reach a reader while it is being written."""
+    keep: int = 0
+    """Under a total cap: tokens that must remain for later stages after this one."""
+    messages: tuple[Message, ...] = ()
+    inserts: tuple[Span, ...] = ()
+    """What stands where the mark HERE is in the messages, in order."""
+    prefill: tuple[Span | str, ...] = ()
+    """The assistant's turn so far: spans of its own, and text forced into its mouth."""
+    sampling: Sampling = GREEDY
+    final: bool = False
+    """An answer pass: tools and response format apply."""
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            object.__setattr__(self, "messages", self.question.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What came back for a request, as the policy sees it."""
+
+    text: str
+    ended: bool
+    generated: int
+    """Tokens of this completion, the end-of-turn token included."""
+    thought: str | None = None
+    answer: str | None = None
+    """What follows the thought; None when thinking never closed."""
+    ids: tuple[int, ...] | None = None
+    forced: int = 0
+    """Tokens of ours that were put into the assistant's mouth for it; they count."""
+    fresh: int = 0
+    """Tokens this run really produced for it; fewer than `generated` where a stored trace served."""
+    think_tokens: int = 0
+    prompt_tokens: int = 0
+    reread_tokens: int = 0
+    """Trace tokens that had to be read again as prompt."""
+    origin: Origin = "fresh"
+    wall_s: float = 0.0
+    finish: str = "length"
+    """The engine's own word: stop, length, tool_calls ..."""
+    extras: Mapping[str, Any] = EMPTY
+    """tool_calls, logprobs: what the caller wants handed through."""
+
+    @property
+    def spent(self) -> int:
+        return self.generated + self.forced
+
+    def span(self, tokens: int | None = None) -> Span:
+        """This completion as material for a later prompt, without its end-of-turn token."""
+        ids = self.ids
+        if ids is not None and self.ended:
+            ids = ids[:-1]
+        if tokens is not None and ids is not None and tokens < len(ids):
+            raise ValueError("a span is cut by asking for a smaller budget, not here")
+        return Span(self.text, ids)
+
+
+NOTHING = Completion(text="", ended=False, generated=0)
+"""What a request without any room left gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request with what it gave; a run is a row of them."""
+
+    request: Request
+    completion: Completion
+    budget: int
+    """The budget it really had, after clipping to what was left of the cap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a policy settles on. `text` is read by the task's grader; None where there is nothing to read."""
+
+    text: str | None
+    stage: str
+    completion: Completion | None = None
+    guess: bool = False
+    """The answer may be read out of an unfinished thought (the heuristic pipeline says so)."""
+    notes: Mapping[str, Any] = EMPTY
+    """rounds, converged, votes ...: what the tables of a method need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A policy's flow driven to its end."""
+
+    answer: Answer
+    steps: tuple[Step, ...]
+
+    @property
+    def charged(self) -> int:
+        """What this method alone would have cost."""
+        return sum(s.completion.spent for s in self.steps)
+
+    @property
+    def fresh(self) -> int:
+        """What this run really generated for it."""
+        return sum(s.completion.fresh for s in self.steps)
+
+    @property
+    def reread(self) -> int:
+        return sum(s.completion.reread_tokens for s in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """An outcome with a verdict."""
+
+    run: Run
+    verdict: Verdict
+    answer: str | None
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An outcome without one: a failure can never be counted as a wrong answer."""
+
+    error: EngineError
+    steps: tuple[Step, ...] = field(default=())
+
+
+Outcome = Graded | Failed

@@ -1,0 +1,140 @@
+"""An engine whose every token is known beforehand, for tests of everything that is not the model.
+
+A script says which tokens the model would write for a prompt if it had no limit; the engine cuts at the
+limit exactly as a real one does, counts what it was asked for, and can fail on cue. Text is one character a
+token, so that tests can be read.
+
+    engine = ScriptedEngine(lambda prompt: "<think>2+3</think>5")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+
+from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
+from thinkcap.core.errors import EngineError
+from thinkcap.core.prompts import HERE
+from thinkcap.core.thinking import Delta
+from thinkcap.core.types import Request, Sampling, Span
+
+END = 0
+"""The end-of-turn token; every other id is the code point of its character."""
+
+OPEN, CLOSE = "<think>", "</think>"
+
+Script = Callable[[str], str | EngineError]
+"""Prompt text in, unlimited reply out; end it with a NUL for a reply that never ends by itself."""
+
+
+class ScriptedEngine:
+    """Think tags count one token each, as they do for real models."""
+
+    def __init__(
+        self, script: Script, *, delay_s: float = 0.0, switch: str = "native", sampled: bool = False
+    ) -> None:
+        self._script = script
+        self._delay_s = delay_s
+        self._sampled = sampled
+        self.calls: list[tuple[int, int]] = []
+        """(prompt length, limit) of every generate call, in order."""
+        self.generated = 0
+        self.card = EngineCard(
+            engine="scripted",
+            model="scripted",
+            fingerprint="scripted-" + hashlib.sha256(repr(switch).encode()).hexdigest()[:8],
+            transport="ids",
+            switch=switch,  # type: ignore[arg-type]
+            context=1_000_000,
+            close_id=_TAGS[CLOSE],
+            concurrency=64,
+        )
+
+    async def prompt(self, request: Request) -> Prompt:
+        spans = iter(request.inserts)
+        ids: list[int] = []
+        for message in request.messages:
+            ids += encode(f"[{message['role']}]")
+            first, *rest = str(message["content"]).split(HERE)
+            ids += encode(first)
+            for tail in rest:
+                ids += next(spans).ids or ()
+                ids += encode(tail)
+        nothink = request.mode == "nothink"
+        ids += encode("[assistant]" + (OPEN + CLOSE if nothink else ""))
+        forced = 0
+        for part in request.prefill:
+            piece = encode(part) if isinstance(part, str) else list(part.ids or ())
+            forced += len(piece) if isinstance(part, str) else 0
+            ids += piece
+        closed = nothink or any(CLOSE in (p.text if isinstance(p, Span) else p) for p in request.prefill)
+        opened = bool(request.prefill) and not closed
+        return Prompt(tuple(ids), forced=forced, opened=opened, closed=closed, tokens=len(ids))
+
+    async def generate(
+        self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None
+    ) -> Output:
+        assert prompt.ids is not None
+        self.calls.append((len(prompt.ids), limit))
+        await asyncio.sleep(self._delay_s)
+        ids = self._reply(prompt.ids, sampling)[:limit]
+        ended = bool(ids) and ids[-1] == END
+        self.generated += len(ids)
+        text = decode(ids)
+        if emit:
+            for character in text:
+                emit(Delta(character))
+                await asyncio.sleep(0)
+        return Output(
+            text,
+            ended,
+            len(ids),
+            ids=tuple(ids),
+            fresh=len(ids),
+            prompt_tokens=len(prompt.ids),
+            finish="stop" if ended else "length",
+        )
+
+    def _reply(self, prompt: tuple[int, ...], sampling: Sampling) -> list[int]:
+        """The rest of the reply, also where the prompt already holds its beginning (a continued trace)."""
+        whole = decode(prompt)
+        asked, mark, begun = whole.rpartition("[assistant]")
+        head = OPEN + CLOSE if begun.startswith(OPEN + CLOSE) else ""
+        begun = begun.removeprefix(head)
+        shown = asked + mark + head
+        if self._sampled and not sampling.greedy:
+            shown += f"[seed {sampling.seed}]"
+        reply = self._script(shown)
+        if isinstance(reply, EngineError):
+            raise reply
+        if begun and not reply.startswith(begun):
+            reply = self._script(whole)  # type: ignore[assignment]
+            if isinstance(reply, EngineError):
+                raise reply
+            begun = ""
+        rest = reply[len(begun) :]
+        return encode(rest[:-1]) if rest.endswith("\0") else [*encode(rest), END]
+
+    async def read(self, ids: Sequence[int]) -> str:
+        return decode(ids)
+
+    async def aclose(self) -> None:
+        return
+
+
+_TAGS = {OPEN: 1, CLOSE: 2}
+
+
+def encode(text: str) -> list[int]:
+    ids: list[int] = []
+    while text:
+        tag = next((t for t in _TAGS if text.startswith(t)), None)
+        ids.append(_TAGS[tag] if tag else ord(text[0]))
+        text = text[len(tag) if tag else 1 :]
+    return ids
+
+
+def decode(ids: Sequence[int]) -> str:
+    tags = {v: k for k, v in _TAGS.items()}
+    return "".join("" if i == END else tags.get(i) or chr(i) for i in ids)
