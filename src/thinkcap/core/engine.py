@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.thinking import Delta, Splitter, split
-from thinkcap.core.types import EMPTY, NOTHING, Completion, Mode, Origin, Request, Sampling, Span
+from thinkcap.core.types import EMPTY, GREEDY, NOTHING, Completion, Mode, Origin, Request, Sampling, Span
 
 Transport = Literal["ids", "chat"]
 Switch = Literal["native", "block", "prompt", "none"]
@@ -96,6 +96,7 @@ class Output:
     answer: str | None = None
     fresh: int = 0
     origin: Origin = "fresh"
+    claim: tuple[str, int] | None = None
     prompt_tokens: int = 0
     think_tokens: int = 0
     finish: str = "length"
@@ -142,7 +143,9 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
     if room <= 0:
         return NOTHING
     splitter = Splitter(card.open_tag, card.close_tag, request.mode, prompt.opened, prompt.closed)
-    output = await engine.generate(prompt, room, request.sampling, splitter.through(emit) if emit else None)
+    output = await engine.generate(
+        prompt, room, request.sampling or GREEDY, splitter.through(emit) if emit else None
+    )
     if emit:
         splitter.finish(emit)
     if output.ids is None and (output.thought is not None or output.answer is not None):
@@ -164,6 +167,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         prompt_tokens=output.prompt_tokens or prompt.tokens,
         reread_tokens=sum(len(p) for p in (*request.inserts, *request.prefill) if isinstance(p, Span)),
         origin=output.origin,
+        claim=output.claim,
         wall_s=time.perf_counter() - started,
         finish=output.finish,
         extras=output.extras,

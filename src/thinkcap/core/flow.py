@@ -22,6 +22,7 @@ from thinkcap.core.engine import Engine, complete
 from thinkcap.core.errors import EngineError, Unsupported
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import (
+    GREEDY,
     NOTHING,
     Answer,
     Channel,
@@ -30,6 +31,7 @@ from thinkcap.core.types import (
     Question,
     Request,
     Run,
+    Sampling,
     Step,
 )
 
@@ -89,17 +91,22 @@ class Shown:
 
 @dataclass
 class _Ledger:
-    """What is left of the cap. Tokens are reserved before a request goes out, so parallel ones cannot overdraw."""
+    """What is left of the cap. A request's tokens are reserved before it goes out, so none can overdraw."""
 
     cap: int | None
+    sampling: Sampling
     reserved: int = 0
     steps: list[Step] = field(default_factory=list)
 
-    def clip(self, request: Request) -> int:
+    def admit(self, request: Request) -> Request:
+        """The request with the budget it really gets, and drawn as the run says."""
         budget = request.budget
         if self.cap is not None:
             budget = min(budget, self.cap - self.reserved - request.keep)
-        return max(0, budget)
+        budget = max(0, budget)
+        self.reserved += budget
+        drawn = replace(request.sampling or self.sampling, seed=self.sampling.seed + request.sample)
+        return replace(request, budget=budget, sampling=drawn)
 
     def settle(self, budget: int, completion: Completion) -> None:
         self.reserved -= budget - completion.spent
@@ -111,6 +118,7 @@ async def drive(
     *,
     judge: Judge | None = None,
     cap: int | None = None,
+    sampling: Sampling = GREEDY,
     show: Callable[[Shown], None] | None = None,
 ) -> Run:
     """Run a flow to its end. The sum of all its calls never exceeds `cap`.
@@ -118,7 +126,7 @@ async def drive(
     An engine's error goes into the flow, which may have something better to do; if it does not catch it, it
     comes out here with the steps finished so far on `error.steps`.
     """
-    ledger = _Ledger(cap)
+    ledger = _Ledger(cap, sampling)
     reply: Any = None
     error: EngineError | None = None
     try:
@@ -147,11 +155,7 @@ async def drive(
 async def _answer(
     effect: Ask, engine: Engine, ledger: _Ledger, show: Callable[[Shown], None] | None
 ) -> tuple[Completion, ...]:
-    clipped: list[Request] = []
-    for request in effect.requests:
-        budget = ledger.clip(request)
-        ledger.reserved += budget
-        clipped.append(replace(request, budget=budget))
+    clipped = [ledger.admit(request) for request in effect.requests]
     # Only a lone request may be shown as it is written: the words of several would run into each other.
     alone = show if len(clipped) == 1 else None
     tasks = [asyncio.ensure_future(_one(engine, r, alone)) for r in clipped]
@@ -164,7 +168,7 @@ async def _answer(
         raise
     for request, completion in zip(clipped, completions, strict=True):
         ledger.settle(request.budget, completion)
-        ledger.steps.append(Step(request, completion, request.budget))
+        ledger.steps.append(Step(request, completion))
     return tuple(completions)
 
 
@@ -198,11 +202,18 @@ def _already_shown(answer: Answer, steps: Sequence[Step]) -> bool:
 
 
 async def stream(
-    flow: Flow, engine: Engine, *, judge: Judge | None = None, cap: int | None = None
+    flow: Flow,
+    engine: Engine,
+    *,
+    judge: Judge | None = None,
+    cap: int | None = None,
+    sampling: Sampling = GREEDY,
 ) -> AsyncIterator[Shown | Run]:
-    """The same drive, seen from outside: pieces as they are written, then the run. Closing it stops the work."""
+    """The same drive from outside: pieces as they are written, then the run. Closing it stops the work."""
     queue: asyncio.Queue[Shown | None] = asyncio.Queue()
-    task = asyncio.ensure_future(drive(flow, engine, judge=judge, cap=cap, show=queue.put_nowait))
+    task = asyncio.ensure_future(
+        drive(flow, engine, judge=judge, cap=cap, sampling=sampling, show=queue.put_nowait)
+    )
     task.add_done_callback(lambda _: queue.put_nowait(None))
     try:
         while (piece := await queue.get()) is not None:

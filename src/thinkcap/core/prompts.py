@@ -49,6 +49,11 @@ class Prompts:
     )
     """Follows the question in the answer pass; the trace stands where HERE is."""
 
+    extract_open: str = (
+        "Work on this so far, maybe cut off:\n" + HERE + "\nUse it and give the final answer now."
+    )
+    """The same where nobody declared an answer form (a free conversation)."""
+
     extract_bare: str = "Give the final answer. End with: {form}"
     """The answer pass without a trace: the control that shows what the trace was worth."""
 
@@ -84,6 +89,8 @@ class Prompts:
         return question + "\n" + self.instruction.replace("{form}", self.form(kind))
 
     def extraction(self, kind: str, template: str | None = None) -> str:
+        if not kind:
+            return self.extract_open
         # str.replace, not str.format: a form such as \boxed{answer} and a user's own text may hold braces.
         return (template or self.extract).replace("{form}", self.form(kind))
 
@@ -107,7 +114,7 @@ class Prompts:
                     raise ConfigError("prompt 'forms' must be a table of texts by kind")
             elif not isinstance(value, str):
                 raise ConfigError(f"prompt '{key}' must be a text, not {type(value).__name__}")
-        for key in ("extract", "retry"):
+        for key in ("extract", "extract_open", "retry"):
             if key in texts and HERE not in texts[key]:
                 raise ConfigError(f"prompt '{key}' must hold the mark U+FFFC once, where the trace goes")
         changed = dict(texts)

@@ -25,7 +25,7 @@ class Delta(NamedTuple):
 def split(
     text: str, open_tag: str, close_tag: str, mode: Mode, opened: bool = False, closed: bool = False
 ) -> tuple[str | None, str | None]:
-    """`(thought, answer)`; the answer is None while the thought is open, the thought None where there is none."""
+    """`(thought, answer)`: no answer while the thought is open, no thought where none was opened."""
     body = text.lstrip()
     starts = body.startswith(open_tag)
     if closed or (mode == "nothink" and not starts and not opened):

@@ -68,7 +68,7 @@ GREEDY = Sampling()
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a model's own output, put into a later prompt by its ids (or text, over a chat transport)."""
+    """A stretch of a model's own output, put into a later prompt by its ids (over chat: by its text)."""
 
     text: str
     ids: tuple[int, ...] | None = None
@@ -95,7 +95,10 @@ class Request:
     """What stands where the mark HERE is in the messages, in order."""
     prefill: tuple[Span | str, ...] = ()
     """The assistant's turn so far: spans of its own, and text forced into its mouth."""
-    sampling: Sampling = GREEDY
+    sampling: Sampling | None = None
+    """None: as the run is set. A policy that draws several samples sets its own temperature."""
+    sample: int = 0
+    """Which of several samples of one prompt; added to the run's seed."""
     final: bool = False
     """An answer pass: tools and response format apply."""
 
@@ -125,6 +128,8 @@ class Completion:
     reread_tokens: int = 0
     """Trace tokens that had to be read again as prompt."""
     origin: Origin = "fresh"
+    claim: tuple[str, int] | None = None
+    """The stored trace this run is the first to account for, and the tokens produced for it so far."""
     wall_s: float = 0.0
     finish: str = "length"
     """The engine's own word: stop, length, tool_calls ..."""
@@ -135,14 +140,9 @@ class Completion:
     def spent(self) -> int:
         return self.generated + self.forced
 
-    def span(self, tokens: int | None = None) -> Span:
+    def span(self) -> Span:
         """This completion as material for a later prompt, without its end-of-turn token."""
-        ids = self.ids
-        if ids is not None and self.ended:
-            ids = ids[:-1]
-        if tokens is not None and ids is not None and tokens < len(ids):
-            raise ValueError("a span is cut by asking for a smaller budget, not here")
-        return Span(self.text, ids)
+        return Span(self.text, self.ids[:-1] if self.ids is not None and self.ended else self.ids)
 
 
 NOTHING = Completion(text="", ended=False, generated=0)
@@ -151,12 +151,10 @@ NOTHING = Completion(text="", ended=False, generated=0)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request with what it gave; a run is a row of them."""
+    """One request, with the budget it really had after clipping to the cap, and what it gave."""
 
     request: Request
     completion: Completion
-    budget: int
-    """The budget it really had, after clipping to what was left of the cap."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,26 @@
+"""Think up to the cap minus a reserve, then close the thought by force and answer in the same turn.
+
+The field's own remedy (s1, vLLM's and llama.cpp's native budgets) and the rival the paper never met. It
+shares the trace's cache, so it is cheap.
+"""
+
+from thinkcap.core.flow import Flow, ask
+from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.types import Answer, Question
+from thinkcap.policies import stages
+
+
+def close(question: Question, cap: int, *, reserve: int | None = None, prompts: Prompts = PROMPTS) -> Flow:
+    """`reserve` pays for the forced tokens too; by default an eighth of the cap, at least 32 if that fits."""
+    if reserve is None:
+        reserve = min(max(32, cap // 8), max(1, cap // 2))
+    chain = yield from ask(stages.thinking(question, cap - reserve, keep=reserve, shown="answer"))
+    if chain.ended:
+        return Answer(chain.answer, stage="think", completion=chain)
+    rest = yield from ask(stages.in_band(question, chain, reserve, prompts.close, "close"))
+    return Answer((chain.answer or "") + rest.text, stage="close", completion=rest)
+
+
+def generous(question: Question, cap: int, *, prompts: Prompts = PROMPTS) -> Flow:
+    """Half the cap for the thought, half for the answer, the reserve really applied."""
+    return close(question, cap, reserve=cap // 2, prompts=prompts)

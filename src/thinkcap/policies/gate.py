@@ -1,0 +1,28 @@
+"""Vote first; where the voters do not agree, hand the question to another policy."""
+
+from thinkcap.core.flow import Flow
+from thinkcap.core.types import Answer, Question
+from thinkcap.policies.registry import policy
+from thinkcap.policies.vote import vote
+
+
+def gate(
+    question: Question,
+    cap: int,
+    *,
+    samples: int = 5,
+    at_least: int = 3,
+    each: int | None = None,
+    otherwise: str = "iris_plus",
+    share: float = 0.5,
+    temperature: float = 0.7,
+) -> Flow:
+    """`share` of the cap for the votes; what they leave is `otherwise`'s."""
+    each = each or max(1, int(cap * share) // samples)
+    voted = yield from vote(question, cap, samples=samples, each=each, temperature=temperature)
+    agree = int(voted.notes["agree"])
+    if agree >= at_least:
+        return voted
+    rest = yield from policy(otherwise)(question, max(1, cap - each * samples))
+    notes = {**rest.notes, "agree": agree, "votes": voted.notes["votes"], "voted": voted.text}
+    return Answer(rest.text, f"otherwise:{rest.stage}", rest.completion, rest.guess, notes)

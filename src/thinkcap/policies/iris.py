@@ -1,0 +1,78 @@
+"""IRIS: try without thinking; else think with a budget of its own, and answer from the trace, however cut, in
+a separate pass without thinking. IRIS+ asks for the answer alone and tries once more where it cannot be read.
+"""
+
+from thinkcap.core.flow import Flow, ask
+from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.types import Answer, Question
+from thinkcap.policies import stages
+from thinkcap.tasks.extract import weak
+
+
+def iris(
+    question: Question,
+    cap: int,
+    *,
+    first: int | None = None,
+    think: int | None = None,
+    answer: int | None = None,
+    prompts: Prompts = PROMPTS,
+) -> Flow:
+    """Probe, thinking and answer budgets; by default a quarter, what remains, and an eighth of the cap."""
+    first, answer = stages.shares(cap, first, answer, default=(0.25, 0.125))
+    quick = yield from ask(stages.probe(question, first, keep=answer))
+    if quick.ended:
+        return Answer(quick.answer, stage="probe", completion=quick)
+    think = think or max(1, cap - first - answer)
+    chain = yield from ask(stages.thinking(question, think, keep=answer))
+    if chain.ended:
+        return Answer(chain.answer, stage="think", completion=chain)
+    final = yield from ask(stages.extraction(question, chain, answer, prompts))
+    return Answer(final.answer, stage="extract", completion=final)
+
+
+def iris_plus(
+    question: Question,
+    cap: int,
+    *,
+    first: int | None = None,
+    think: int | None = None,
+    answer: int | None = None,
+    retry: int | None = None,
+    prompts: Prompts = PROMPTS,
+) -> Flow:
+    """As IRIS with the extract-only system prompt and one retry on a weak reading; both are charged."""
+    first, answer = stages.shares(cap, first, answer, default=(0.25, 0.125))
+    retry = retry if retry is not None else max(1, answer // 2)
+    quick = yield from ask(stages.probe(question, first, keep=answer + retry))
+    if quick.ended:
+        return Answer(quick.answer, stage="probe", completion=quick)
+    think = think or max(1, cap - first - answer - retry)
+    chain = yield from ask(stages.thinking(question, think, keep=answer + retry))
+    if chain.ended:
+        return Answer(chain.answer, stage="think", completion=chain)
+    # Hidden: only one of the two tries may reach a reader, and which is known after the reading.
+    final = yield from ask(
+        stages.extraction(
+            question, chain, answer, prompts, system=prompts.extract_only, keep=retry, shown="hidden"
+        )
+    )
+    found = stages.read(question, final.answer)
+    if not weak(found, final.ended):
+        return Answer(final.answer, stage="extract", completion=final)
+    again = yield from ask(
+        stages.extraction(
+            question,
+            chain,
+            retry,
+            prompts,
+            template=prompts.retry,
+            system=prompts.extract_only,
+            stage="retry",
+            shown="hidden",
+        )
+    )
+    second = stages.read(question, again.answer)
+    if not weak(second, again.ended) or (found.answer is None and second.answer is not None):
+        return Answer(again.answer, stage="retry", completion=again)
+    return Answer(final.answer, stage="extract", completion=final)

@@ -1,0 +1,104 @@
+"""The stages methods are made of: probe, think, answer from a trace, answer in band. One place, so that all
+methods ask in the same words and a stored stage serves every method.
+
+    probe = yield from ask(stages.probe(question, 64))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thinkcap.core.errors import Unsupported
+from thinkcap.core.prompts import Prompts
+from thinkcap.core.types import Completion, Message, Question, Request, Shown
+from thinkcap.tasks.extract import Extracted, extract
+
+
+def probe(question: Question, budget: int, *, keep: int = 0) -> Request:
+    """A try without thinking, hidden until it turns out to be the answer."""
+    return Request(question, "nothink", budget, stage="probe", keep=keep, final=True)
+
+
+def thinking(
+    question: Question,
+    budget: int,
+    *,
+    keep: int = 0,
+    shown: Shown = "thought",
+    hint: str = "",
+    stage: str = "think",
+) -> Request:
+    messages = with_text(question.messages, hint) if hint else ()
+    return Request(question, "think", budget, stage=stage, shown=shown, keep=keep, messages=messages)
+
+
+def extraction(
+    question: Question,
+    trace: Completion | None,
+    budget: int,
+    prompts: Prompts,
+    *,
+    template: str | None = None,
+    system: str = "",
+    keep: int = 0,
+    stage: str = "extract",
+    shown: Shown = "answer",
+) -> Request:
+    """The answer pass of its own: no thinking, the trace as context. Without a trace it is the control."""
+    form = question.answer_form if question.kind else ""
+    text = prompts.extraction(form, template if trace else prompts.extract_bare)
+    messages = with_text(question.messages, text)
+    if system:
+        messages = ({"role": "system", "content": system}, *messages)
+    return Request(
+        question,
+        "nothink",
+        budget,
+        stage=stage,
+        shown=shown,
+        keep=keep,
+        messages=messages,
+        inserts=(trace.span(),) if trace else (),
+        final=True,
+    )
+
+
+def in_band(question: Question, trace: Completion, budget: int, forced: str, stage: str) -> Request:
+    """The same turn goes on, its thought closed by force unless the model has closed it already."""
+    closed = trace.answer is not None
+    prefill = (trace.span(),) if closed else (trace.span(), forced)
+    return Request(question, "think", budget, stage=stage, shown="answer", prefill=prefill, final=True)
+
+
+def with_text(messages: Sequence[Message], text: str) -> tuple[Message, ...]:
+    """The conversation with a line of ours after the last user message."""
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if message.get("role") == "user":
+            changed = {**message, "content": _joined(message.get("content"), text)}
+            return (*messages[:at], changed, *messages[at + 1 :])
+    raise Unsupported("the conversation has no user message to answer; add one")
+
+
+def _joined(content: Any, text: str) -> Any:
+    if isinstance(content, str):
+        return f"{content}\n{text}"
+    if isinstance(content, Sequence) and all(isinstance(part, Mapping) for part in content):
+        return [*content, {"type": "text", "text": text}]
+    raise Unsupported(f"a user message has content of type {type(content).__name__}; wanted text or parts")
+
+
+def read(question: Question, text: str | None, *, guess: bool = False) -> Extracted:
+    """What the task's reader finds in a text; nothing in no text."""
+    if text is None:
+        return Extracted(None, 0)
+    return extract(text, question.kind or "math", unclosed=guess)
+
+
+def shares(cap: int, *parts: int | None, default: Sequence[float]) -> tuple[int, ...]:
+    """Stage budgets: the given ones, the others their default share of the cap (at least one token)."""
+    return tuple(
+        part if part is not None else max(1, round(cap * share))
+        for part, share in zip(parts, default, strict=True)
+    )

@@ -1,0 +1,40 @@
+"""TOWN: try without thinking; think, coupled, only where the try did not end in its budget."""
+
+from thinkcap.core.flow import Flow, ask
+from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.types import Answer, Question
+from thinkcap.policies import stages
+from thinkcap.policies.think import think
+
+
+def town(
+    question: Question,
+    cap: int,
+    *,
+    first: int | None = None,
+    second: int | None = None,
+    pipeline: str = "heuristic",
+    prompts: Prompts = PROMPTS,
+) -> Flow:
+    """`first` tokens for the probe (a quarter of the cap), the rest, or `second`, for thinking."""
+    (first,) = stages.shares(cap, first, default=(0.25,))
+    quick = yield from ask(stages.probe(question, first))
+    if quick.ended:
+        return Answer(quick.answer, stage="probe", completion=quick)
+    return (yield from think(question, second or cap - first, pipeline=pipeline, prompts=prompts))
+
+
+def town_plus(
+    question: Question,
+    cap: int,
+    *,
+    first: int | None = None,
+    second: int | None = None,
+    prompts: Prompts = PROMPTS,
+) -> Flow:
+    """TOWN with the stronger reader: a weak answer part makes it read the whole chain. No extra tokens."""
+    found = yield from town(question, cap, first=first, second=second, prompts=prompts)
+    chain = found.completion
+    if found.stage == "think" and chain is not None and stages.read(question, found.text).level in (0, 4):
+        return Answer(chain.text, stage="think", completion=chain, guess=True)
+    return found

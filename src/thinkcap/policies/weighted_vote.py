@@ -1,0 +1,47 @@
+"""Votes plus a stronger voter: another policy's answer counts `weight` samples. Both costs are always paid.
+
+The weight is a number somebody chose on other questions than those reported (`thinkcap.diagnose.gates` does).
+"""
+
+from thinkcap.core.flow import Flow, ask_all
+from thinkcap.core.types import Answer, Question, Request, Sampling
+from thinkcap.policies import stages
+from thinkcap.policies.registry import policy
+from thinkcap.policies.vote import classes
+
+
+def weighted_vote(
+    question: Question,
+    cap: int,
+    *,
+    samples: int = 5,
+    weight: int = 2,
+    each: int | None = None,
+    other: str = "iris",
+    share: float = 0.5,
+    temperature: float = 0.7,
+    top_p: float = 0.95,
+) -> Flow:
+    each = each or max(1, int(cap * share) // samples)
+    drawn = Sampling(temperature, top_p)
+    completions = yield from ask_all(
+        [
+            Request(question, "nothink", each, "sample", sampling=drawn, sample=i, final=True)
+            for i in range(samples)
+        ]
+    )
+    rest = yield from policy(other)(question, max(1, cap - each * samples))
+    texts = [c.answer for c in completions] + [rest.text]
+    found = [stages.read(question, text, guess=rest.guess and text is rest.text).answer for text in texts]
+    groups = yield from classes(found, question)
+    if not groups:
+        return Answer(rest.text, "vote", rest.completion, rest.guess)
+
+    def votes(group: list[int]) -> int:
+        return sum(weight if index == samples else 1 for index in group)
+
+    best = max(groups, key=votes)
+    notes = {"votes": tuple(votes(g) for g in groups), "agree": votes(best)}
+    if samples in best:
+        return Answer(rest.text, f"vote:{rest.stage}", rest.completion, rest.guess, notes)
+    return Answer(texts[best[0]], "vote", completions[best[0]], notes=notes)

@@ -1,0 +1,287 @@
+"""Generations on disk, in SQLite: committed as each one ends, so that no finished token is ever lost.
+
+One writer, group commits, ids compressed, a lock per store. A store belongs to one model; another model's or
+a newer version's is refused.
+
+    with TraceStore.open(path, fingerprint) as store:
+        await store.put(key, trace)
+        store.get(key)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import sys
+import threading
+import zlib
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from thinkcap.core.errors import StoreError
+from thinkcap.traces.lock import FileLock
+from thinkcap.traces.trace import Trace
+
+SCHEMA = 1
+_TABLES = """
+create table if not exists meta (name text primary key, value text not null) without rowid;
+create table if not exists traces (
+    key blob primary key, tokens int not null, ended int not null, limit_ int not null,
+    generated int not null, segments text not null, ids blob not null, wall_s real not null
+) without rowid;
+create table if not exists outputs (
+    key blob primary key, tokens int not null, body blob not null
+) without rowid;
+"""
+_READ_AHEAD = 4096
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a store holds, for people."""
+
+    fingerprint: str
+    traces: int
+    ended: int
+    tokens: int
+    generated: int
+    outputs: int
+    bytes: int
+    wall_s: float
+
+
+class TraceStore:
+    """Use `TraceStore.open`; reads are plain calls, writes are awaited until they are on disk."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, lock: FileLock | None) -> None:
+        self._db = connection
+        self._path = path
+        self._lock = lock
+        self._mutex = threading.Lock()
+        self._pending: list[tuple[str, tuple[Any, ...], asyncio.Future[None]]] = []
+        self._flusher: asyncio.Task[None] | None = None
+        self._recent: OrderedDict[str, Trace] = OrderedDict()
+
+    @classmethod
+    def open(cls, path: Path, fingerprint: str | None, *, readonly: bool = False) -> TraceStore:
+        """A store for this model's traces. `fingerprint=None` takes whatever model it was made by."""
+        if readonly and not path.exists():
+            raise StoreError(f"no trace store at '{path}'; wanted the traces.sqlite of a run")
+        lock = None if readonly else FileLock.take(path)
+        try:
+            connection = _connect(path, readonly)
+            _check(connection, path, fingerprint, readonly)
+        except BaseException:
+            if lock:
+                lock.release()
+            raise
+        return cls(connection, path, lock)
+
+    def get(self, key: str) -> Trace | None:
+        if key in self._recent:
+            self._recent.move_to_end(key)
+            return self._recent[key]
+        with self._mutex:
+            row = self._db.execute(
+                "select ids, ended, limit_, generated, segments from traces where key = ?", (_blob(key),)
+            ).fetchone()
+        if row is None:
+            return None
+        trace = Trace(_unpack(row[0]), bool(row[1]), row[2], row[3], tuple(json.loads(row[4])))
+        self._remember(key, trace)
+        return trace
+
+    async def put(self, key: str, trace: Trace, wall_s: float = 0.0) -> None:
+        await self._write(
+            "insert or replace into traces values (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                _blob(key),
+                len(trace.ids),
+                int(trace.ended),
+                trace.limit,
+                trace.generated,
+                json.dumps(trace.segments),
+                _pack(trace.ids),
+                wall_s,
+            ),
+        )
+        self._remember(key, trace)
+
+    def get_output(self, key: str) -> dict[str, Any] | None:
+        """What a chat transport gave, which cannot be cut: kept only so that a rerun need not ask again."""
+        with self._mutex:
+            row = self._db.execute("select body from outputs where key = ?", (_blob(key),)).fetchone()
+        return None if row is None else json.loads(zlib.decompress(row[0]))
+
+    async def put_output(self, key: str, output: dict[str, Any], tokens: int) -> None:
+        body = zlib.compress(json.dumps(output).encode(), 1)
+        await self._write("insert or replace into outputs values (?, ?, ?)", (_blob(key), tokens, body))
+
+    def contents(self) -> Contents:
+        with self._mutex:
+            count, ended, tokens, generated, wall_s = self._db.execute(
+                "select count(*), coalesce(sum(ended), 0), coalesce(sum(tokens), 0),"
+                " coalesce(sum(generated), 0), coalesce(sum(wall_s), 0) from traces"
+            ).fetchone()
+            outputs, output_tokens = self._db.execute(
+                "select count(*), coalesce(sum(tokens), 0) from outputs"
+            ).fetchone()
+            fingerprint = _meta(self._db, "fingerprint") or ""
+        return Contents(
+            fingerprint,
+            count,
+            ended,
+            tokens + output_tokens,
+            generated + output_tokens,
+            outputs,
+            self._path.stat().st_size,
+            wall_s,
+        )
+
+    def items(self) -> Iterator[tuple[str, Trace]]:
+        with self._mutex:
+            keys = [row[0].hex() for row in self._db.execute("select key from traces order by key")]
+        for key in keys:
+            trace = self.get(key)
+            if trace is not None:
+                yield key, trace
+
+    async def prune(self, *, unended: bool = False, longer_than: int | None = None) -> int:
+        """Remove traces: those whose model never ended its turn, or those above a length."""
+        where, args = [], []
+        if unended:
+            where.append("ended = 0")
+        if longer_than is not None:
+            where.append("tokens > ?")
+            args.append(longer_than)
+        if not where:
+            return 0
+        with self._mutex, self._db:
+            gone = self._db.execute(f"delete from traces where {' and '.join(where)}", args).rowcount
+        self._recent.clear()
+        with self._mutex:
+            self._db.execute("vacuum")
+        return gone
+
+    async def _write(self, sql: str, values: tuple[Any, ...]) -> None:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pending.append((sql, values, done))
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.ensure_future(self._flush())
+        await asyncio.shield(done)
+
+    async def _flush(self) -> None:
+        """All writes that came in while the last commit ran share the next one."""
+        while self._pending:
+            batch, self._pending = self._pending, []
+            try:
+                await asyncio.to_thread(self._commit, batch)
+            except sqlite3.Error as err:
+                failure = StoreError(
+                    f"cannot write to '{self._path}': {err}; "
+                    f"free some space or choose another --out, then run the same command again"
+                )
+                for _, _, done in batch:
+                    if not done.done():
+                        done.set_exception(failure)
+                continue
+            for _, _, done in batch:
+                if not done.done():
+                    done.set_result(None)
+
+    def _commit(self, batch: list[tuple[str, tuple[Any, ...], asyncio.Future[None]]]) -> None:
+        with self._mutex, self._db:
+            for sql, values, _ in batch:
+                self._db.execute(sql, values)
+
+    def _remember(self, key: str, trace: Trace) -> None:
+        self._recent[key] = trace
+        self._recent.move_to_end(key)
+        if len(self._recent) > _READ_AHEAD:
+            self._recent.popitem(last=False)
+
+    def close(self) -> None:
+        self._db.close()
+        if self._lock:
+            self._lock.release()
+
+    def __enter__(self) -> TraceStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
+    try:
+        if readonly:
+            return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, check_same_thread=False)
+        # WAL: readers never wait, and a kill -9 loses at most what was not yet committed.
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = normal")
+        connection.executescript(_TABLES)
+        return connection
+    except (sqlite3.Error, OSError) as err:
+        raise StoreError(
+            f"cannot open '{path}' as a trace store: {err}; wanted a traces.sqlite written by thinkcap"
+        ) from err
+
+
+def _check(connection: sqlite3.Connection, path: Path, fingerprint: str | None, readonly: bool) -> None:
+    try:
+        version = _meta(connection, "schema")
+        if version is None and not readonly:
+            with connection:
+                connection.execute("insert into meta values ('schema', ?)", (str(SCHEMA),))
+        elif version is None or int(version) > SCHEMA:
+            raise StoreError(
+                f"'{path}' has trace format {version}, this thinkcap reads up to {SCHEMA}; "
+                f"update thinkcap or choose another --out"
+            )
+        made_by = _meta(connection, "fingerprint")
+        if made_by is None and fingerprint is not None and not readonly:
+            with connection:
+                connection.execute("insert into meta values ('fingerprint', ?)", (fingerprint,))
+        elif None not in (made_by, fingerprint) and made_by != fingerprint:
+            raise StoreError(
+                f"the traces in '{path}' were made by model {str(made_by)[:24]}, this run uses "
+                f"{str(fingerprint)[:24]}; choose another --out, or the model that made them"
+            )
+    except sqlite3.DatabaseError as err:
+        raise StoreError(f"'{path}' is not a trace store: {err}; choose another --out") from err
+
+
+def _meta(connection: sqlite3.Connection, name: str) -> str | None:
+    row = connection.execute("select value from meta where name = ?", (name,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _blob(key: str) -> bytes:
+    return bytes.fromhex(key)
+
+
+def _pack(ids: tuple[int, ...]) -> bytes:
+    """Two bytes an id where the vocabulary allows, otherwise four, deflated; the first byte says which."""
+    wide = bool(ids) and max(ids) > 0xFFFF
+    plain = array("I" if wide else "H", ids)
+    if sys.byteorder == "big":
+        plain.byteswap()
+    return (b"4" if wide else b"2") + zlib.compress(plain.tobytes(), 1)
+
+
+def _unpack(blob: bytes) -> tuple[int, ...]:
+    plain = array("I" if blob[:1] == b"4" else "H")
+    plain.frombytes(zlib.decompress(blob[1:]))
+    if sys.byteorder == "big":
+        plain.byteswap()
+    return tuple(plain)

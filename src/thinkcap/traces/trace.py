@@ -1,0 +1,40 @@
+"""A generation as it is stored: once, without its budget, so that every smaller budget is a cut of it.
+
+>>> trace = Trace((7, 8, 9), ended=True, limit=64)
+>>> trace.covers(2), trace.cut(2).ended, trace.cut(3).ended
+(True, False, True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Token ids, the end-of-turn token last when the model ended its turn."""
+
+    ids: Ids
+    ended: bool
+    limit: int
+    """The budget it was generated under."""
+    generated: int = 0
+    """All tokens ever produced for it, those of runs it replaced included."""
+    segments: Ids = ()
+    """Where it was continued: a continued chain need not equal an uninterrupted one on a real engine."""
+
+    def covers(self, budget: int) -> bool:
+        return self.ended or len(self.ids) >= budget
+
+    def cut(self, budget: int) -> Trace:
+        """What a run at this budget gives. The end-of-turn token counts: a chain may end exactly there."""
+        if not self.covers(budget):
+            raise ValueError(f"a trace of {len(self.ids)} tokens cannot be cut at {budget}; continue it")
+        if budget >= len(self.ids):
+            return self
+        return replace(self, ids=self.ids[:budget], ended=False)
+
+    def extended(self, ids: Ids, ended: bool, limit: int) -> Trace:
+        return Trace(self.ids + ids, ended, limit, self.generated + len(ids), (*self.segments, len(self.ids)))
