@@ -1,0 +1,50 @@
+"""Array types and the one way arrays are checked, so that every estimator refuses the same things.
+
+>>> aligned(right=bools([1, 0]), ended=bools([1, 1]))
+2
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thinkcap.core.errors import DataError
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def bools(values: ArrayLike) -> Bools:
+    """A boolean array; refuses anything but 0, 1, False and True (a missing verdict is no verdict)."""
+    array = np.asarray(values)
+    if array.dtype == np.bool_:
+        return array
+    if array.size and not np.isin(array, (0, 1)).all():
+        raise DataError("an outcome must be 0 or 1; rows without an outcome must be left out before")
+    return array.astype(np.bool_)
+
+
+def counts(values: ArrayLike, what: str = "token counts") -> Ints:
+    """A whole, non-negative integer array."""
+    array = np.asarray(values)
+    if array.size and (np.any(array < 0) or np.any(array != np.floor(array))):
+        worst = int(np.argmax((array < 0) | (array != np.floor(array))))
+        raise DataError(f"{what} must be whole and not negative; element {worst} is {array[worst]}")
+    return array.astype(np.int64)
+
+
+def aligned(**columns: NDArray[Any]) -> int:
+    """The common length of named columns; refuses columns of different lengths."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"columns must be of one length, got {lengths}")
+    return next(iter(lengths.values()))
+
+
+def share(part: float, whole: float) -> float | None:
+    """part / whole, or None where there is no whole: undefined is not 0."""
+    return None if whole == 0 else float(part) / float(whole)
