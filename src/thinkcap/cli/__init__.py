@@ -1,0 +1,96 @@
+"""The command line: one file a verb, no logic. Verbs are imported only when called, so `--help` is quick."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+VERBS: Mapping[str, tuple[str, str]] = {
+    "study": ("thinkcap.cli.study:command", "Measure accuracy against budget, for modes and methods."),
+    "ask": ("thinkcap.cli.ask:command", "Answer one question under a cap and show the stages."),
+    "diagnose": ("thinkcap.cli.diagnose:command", "Say why thinking pays or not, on any tool's logs."),
+    "report": ("thinkcap.cli.report:command", "Tables, figures and the explorer of a study."),
+    "calibrate": ("thinkcap.cli.calibrate:command", "Turn a study into a profile for the gateway."),
+    "serve": ("thinkcap.cli.serve:command", "An OpenAI-compatible gateway that holds max_tokens."),
+    "doctor": ("thinkcap.cli.doctor:command", "Probe a server: what it obeys and what it only claims."),
+    "traces": ("thinkcap.cli.traces:command", "Look at, export, import and prune stored generations."),
+    "regrade": ("thinkcap.cli.regrade:command", "Grade stored answers again, without the model."),
+}
+
+
+class _Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module, _, attribute = VERBS[name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in VERBS:
+            from thinkcap.core.names import nearest
+
+            raise click.UsageError(f"unknown command '{args[0]}'{nearest(args[0], VERBS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # click's own would import every verb to read its docstring.
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_) for name, (_, help_) in VERBS.items()])
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"thinkcap {version('thinkcap')}")
+        ctx.exit()
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+def group() -> None:
+    """The best answer a thinking model can give under a token cap.
+
+    Start with `thinkcap study`: the bundled model, its own problems, both modes, sixteen budgets.
+    """
+
+
+def main(args: list[str] | None = None) -> Any:
+    """Errors of ours end in one line and a code: 2 for what was asked wrongly, 1 for what failed."""
+    from thinkcap.core.errors import ConfigError, ThinkcapError
+
+    try:
+        return group.main(args=args, prog_name="thinkcap", standalone_mode=False) or 0
+    except click.exceptions.Exit as err:
+        sys.exit(err.exit_code)
+    except click.ClickException as err:
+        _say(err.format_message())
+        sys.exit(err.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except ThinkcapError as err:
+        _say(str(err))
+        sys.exit(2 if isinstance(err, ConfigError) else 1)
+    except BrokenPipeError:
+        sys.exit(1)
+
+
+def _say(message: str) -> None:
+    click.echo(f"thinkcap: {' '.join(message.split())}", err=True)
+
+
+def run() -> None:
+    """The console script."""
+    sys.exit(main())

@@ -43,15 +43,11 @@ class Prompts:
     """Follows every question of a task, in both modes."""
 
     extract: str = (
-        "Work on this so far, maybe cut off:\n"
-        + HERE
-        + "\nUse it and give the final answer. End with: {form}"
+        "Work on this so far, maybe cut off:\n" + HERE + "\nUse it and give the final answer. End with: {form}"
     )
     """Follows the question in the answer pass; the trace stands where HERE is."""
 
-    extract_open: str = (
-        "Work on this so far, maybe cut off:\n" + HERE + "\nUse it and give the final answer now."
-    )
+    extract_open: str = "Work on this so far, maybe cut off:\n" + HERE + "\nUse it and give the final answer now."
     """The same where nobody declared an answer form (a free conversation)."""
 
     extract_bare: str = "Give the final answer. End with: {form}"
@@ -60,9 +56,7 @@ class Prompts:
     extract_only: str = "You turn unfinished work into its final answer. Reply with the answer alone."
     """System prompt of the strengthened answer pass (IRIS+)."""
 
-    retry: str = (
-        "Work on this so far, maybe cut off:\n" + HERE + "\nReply with one line and nothing else: {form}"
-    )
+    retry: str = "Work on this so far, maybe cut off:\n" + HERE + "\nReply with one line and nothing else: {form}"
     """Second try after an answer that could not be read."""
 
     hint: str = "A previous attempt gave: {answer}. Check it, correct it if wrong, or derive it again."

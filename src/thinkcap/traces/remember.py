@@ -10,6 +10,7 @@ same trace at the same time wait for one generation.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -147,4 +148,4 @@ class Remembering:
 
 
 def _with_budget(key: str, limit: int) -> str:
-    return key[:-16] + f"{limit:016x}"
+    return hashlib.sha256(f"{key}@{limit}".encode()).hexdigest()

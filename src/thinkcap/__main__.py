@@ -1,0 +1,5 @@
+"""`python -m thinkcap` is `thinkcap`."""
+
+from thinkcap.cli import run
+
+run()

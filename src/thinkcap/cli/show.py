@@ -1,0 +1,108 @@
+"""What a person sees in the terminal while a study runs and when it is done."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from thinkcap.core.sync import wait
+from thinkcap.study.config import StudyConfig
+from thinkcap.study.estimate import Estimate
+from thinkcap.study.run import Progress, Result, run
+
+
+def run_shown(config: StudyConfig, *, quiet: bool) -> Result:
+    """Run with a progress line; on Ctrl-C say how to go on."""
+    line = _Line(quiet)
+    try:
+        return wait(run(config, watch=line))
+    except KeyboardInterrupt:
+        line.end()
+        command = " ".join(shlex.quote(word) for word in ["thinkcap", *sys.argv[1:]])
+        click.echo(f"Stopped; everything finished is saved. To go on:\n  {command}", err=True)
+        raise
+    finally:
+        line.end()
+
+
+class _Line:
+    """One line on standard error, rewritten on a terminal, printed now and then elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live = sys.stderr.isatty()
+        self._last = 0.0
+        self._open = False
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if self._quiet or (now - self._last < (0.2 if self._live else 10.0) and progress.done < progress.total):
+            return
+        self._last = now
+        spent = max(1e-6, now - progress.started)
+        fresh = progress.done - progress.resumed
+        left = (progress.total - progress.done) * spent / max(1, fresh)
+        text = (
+            f"{progress.done}/{progress.total} rows, {progress.tokens / spent:,.0f} tokens/s, "
+            f"{left:,.0f} s left" + (f", {progress.failed} failed" if progress.failed else "")
+        )
+        if self._live:
+            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+            self._open = True
+        else:
+            click.echo(text, err=True)
+
+    def end(self) -> None:
+        if self._open:
+            click.echo(err=True)
+            self._open = False
+
+
+def estimate_text(found: Estimate) -> str:
+    lines = [
+        f"{found.questions} questions, {found.rows} rows ({found.rows_done} done already)",
+        f"generates at most {found.tokens_at_most:,} tokens "
+        f"(one run per cell: up to {found.tokens_one_run_per_cell:,}); "
+        f"the store has {found.tokens_stored:,}",
+    ]
+    if found.cost_at_most is not None:
+        lines.append(f"costs at most {found.cost_at_most:.2f} for output")
+    return "\n".join(lines)
+
+
+def result_text(result: Result) -> str:
+    """The table of a run: one line per policy and budget, one block per task."""
+    summary: Mapping[str, Any] = result.summary
+    blocks = []
+    for task in dict.fromkeys(cell["task"] for cell in summary["cells"]):
+        cells = [cell for cell in summary["cells"] if cell["task"] == task]
+        blocks.append(f"{task}\n{table(cells)}")
+    generated, alone = summary["tokens_generated"], summary["tokens_alone"]
+    ratio = f", {alone / generated:.1f} times fewer than one run per cell ({alone:,})" if generated else ""
+    blocks.append(f"{generated:,} tokens generated{ratio}")
+    if result.failed:
+        blocks.append(f"{result.failed} rows failed (not counted as wrong); run the same command to retry them")
+    blocks.append(f"report: {result.folder / 'report.html'}")
+    return "\n\n".join(blocks)
+
+
+def table(cells: Sequence[Mapping[str, Any]]) -> str:
+    """Accuracy by budget (rows) and policy (columns), in percent, with the share of ended chains for `think`."""
+    policies = list(dict.fromkeys(cell["policy"] for cell in cells))
+    budgets = sorted({cell["budget"] for cell in cells})
+    by = {(cell["policy"], cell["budget"]): cell for cell in cells}
+    width = max(12, *(len(p) + 2 for p in policies))
+    lines = ["budget".rjust(8) + "".join(p.rjust(width) for p in policies)]
+    for budget in budgets:
+        line = str(budget).rjust(8)
+        for policy in policies:
+            cell = by.get((policy, budget))
+            accuracy = cell["accuracy"] if cell else None
+            line += (f"{100 * accuracy:.1f}" if accuracy is not None else "-").rjust(width)
+        lines.append(line)
+    return "\n".join(lines)

@@ -1,0 +1,78 @@
+"""What a study will take at most, before a token is generated: tokens, what the store has, money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.study.config import FREE, StudyConfig
+from thinkcap.study.rows import Journal
+from thinkcap.study.run import Cell, plan
+from thinkcap.traces.store import TraceStore
+
+# Policies that are nothing but a cut of one mode's trace: one generation at the largest budget serves them all.
+_CUTS: Mapping[str, str] = {"nothink": "nothink", "think": "think", "think[heuristic]": "think"}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`tokens_at_most` is a bound, not a guess: every chain runs to its cap."""
+
+    questions: int
+    rows: int
+    rows_done: int
+    tokens_at_most: int
+    tokens_one_run_per_cell: int
+    tokens_stored: int
+    cost_at_most: float | None
+
+
+def estimate(config: StudyConfig) -> Estimate:
+    cells = plan(config)
+    done = 0
+    if (config.out / "rows.jsonl").exists():
+        journal = Journal(config.out / "rows.jsonl")
+        journal.close()
+        finished = {key for key, row in journal.rows.items() if not row.failed}
+        done = sum(cell.key in finished for cell in cells)
+    stored = 0
+    if (config.out / "traces.sqlite").exists():
+        with TraceStore.open(config.out / "traces.sqlite", None, readonly=True) as store:
+            stored = store.contents().tokens
+    tokens = _at_most(cells, shared=not config.online)
+    cost = None
+    if config.price != FREE:
+        # Only output is bounded beforehand; prompts are small beside it and are in the final account.
+        cost = config.price.of(fresh_input=0, cached_input=0, output=max(0, tokens - stored))
+        if config.max_cost is not None and cost > config.max_cost:
+            raise ConfigError(
+                f"this study may cost up to {cost:.2f}, more than --max-cost {config.max_cost:g}; "
+                f"lower --limit or --budgets, or raise --max-cost"
+            )
+    elif config.max_cost is not None:
+        raise ConfigError("--max-cost needs a price; give --price INPUT,CACHED,OUTPUT per million tokens")
+    return Estimate(
+        questions=len({(c.task.name, c.question.id, c.seed) for c in cells}),
+        rows=len(cells),
+        rows_done=done,
+        tokens_at_most=tokens,
+        tokens_one_run_per_cell=sum(c.budget for c in cells),
+        tokens_stored=stored,
+        cost_at_most=cost,
+    )
+
+
+def _at_most(cells: list[Cell], *, shared: bool) -> int:
+    if not shared:
+        return sum(c.budget for c in cells)
+    longest: dict[tuple[str, str, int, str], int] = {}
+    total = 0
+    for cell in cells:
+        mode = _CUTS.get(cell.spec.label)
+        if mode is None:
+            total += cell.budget
+            continue
+        key = (cell.task.name, cell.question.id, cell.seed, mode)
+        longest[key] = max(longest.get(key, 0), cell.budget)
+    return total + sum(longest.values())

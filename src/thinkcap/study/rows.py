@@ -1,0 +1,239 @@
+"""One row per question x policy x budget x seed: a journal that survives kill -9, and columns to compute on.
+
+The journal (`rows.jsonl`) only grows; a row is one line, written whole once its outcome is known. A line that
+a crash left half-written is dropped when the journal is opened again. `rows.parquet` holds the plan's rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from thinkcap.core.errors import DataError
+from thinkcap.core.types import Failed, Graded, Outcome, Step
+from thinkcap.policies.registry import ADAPTIVE, PolicySpec
+
+Key = tuple[str, str, str, int, int]
+
+
+class StageRow(msgspec.Struct, frozen=True, array_like=True):
+    """What one call of a flow got and cost."""
+
+    stage: str
+    budget: int
+    charged: int
+    generated: int
+    reread: int
+    prompt: int
+    ended: bool
+    origin: str
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    task: str
+    question: str
+    group: str
+    model: str
+    policy: str
+    budget: int
+    seed: int
+    verdict: str | None
+    """right, wrong, unreadable; None where the run failed."""
+    failed: bool
+    error: str | None
+    gold_hash: str
+    answer: str | None
+    level: int
+    ended: bool
+    """The chain this policy lives on (its last pass before any extraction) reached its end-of-turn token."""
+    tokens_charged: int
+    tokens_generated: int
+    tokens_think: int
+    tokens_prefill_trace: int
+    tokens_prompt: int
+    calls: int
+    stage: str
+    stages: tuple[StageRow, ...]
+    source: str
+    grader: str
+    prompts: str
+    notes: dict[str, Any]
+    claims: dict[str, int]
+    """Stored traces this row was the first to use, so that tokens are counted once after a restart too."""
+
+    @property
+    def key(self) -> Key:
+        return (self.task, self.question, self.policy, self.budget, self.seed)
+
+
+def make_row(
+    *,
+    task: str,
+    question: str,
+    group: str,
+    model: str,
+    spec: PolicySpec,
+    budget: int,
+    seed: int,
+    gold_hash: str,
+    outcome: Outcome,
+    grader: str,
+    prompts: str,
+) -> Row:
+    steps = outcome.run.steps if isinstance(outcome, Graded) else outcome.steps
+    graded = outcome if isinstance(outcome, Graded) else None
+    stages = tuple(
+        StageRow(
+            s.request.stage,
+            s.request.budget,
+            s.completion.spent,
+            s.completion.fresh,
+            s.completion.reread_tokens,
+            s.completion.prompt_tokens,
+            s.completion.ended,
+            s.completion.origin,
+        )
+        for s in steps
+    )
+    return Row(
+        task=task,
+        question=question,
+        group=group,
+        model=model,
+        policy=spec.label,
+        budget=budget,
+        seed=seed,
+        verdict=graded.verdict if graded else None,
+        failed=graded is None,
+        error=_said(outcome.error) if isinstance(outcome, Failed) else None,
+        gold_hash=gold_hash,
+        answer=graded.answer if graded else None,
+        level=graded.level if graded else 0,
+        ended=_ended(steps),
+        tokens_charged=sum(s.charged for s in stages),
+        tokens_generated=sum(s.generated for s in stages),
+        tokens_think=sum(s.completion.think_tokens for s in steps),
+        tokens_prefill_trace=sum(s.reread for s in stages),
+        tokens_prompt=sum(s.prompt - s.reread for s in stages),
+        calls=len(stages),
+        stage=graded.run.answer.stage if graded else "",
+        stages=stages,
+        source=_source(steps, spec),
+        grader=grader,
+        prompts=prompts,
+        notes={k: _plain(v) for k, v in graded.run.answer.notes.items()} if graded else {},
+        claims=dict(s.completion.claim for s in steps if s.completion.claim),
+    )
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _ended(steps: Sequence[Step]) -> bool:
+    """An extraction ends for its own reasons; what a cap cuts is the chain before it."""
+    chains = [s for s in steps if not s.request.inserts and not s.request.prefill]
+    return bool(chains) and chains[-1].completion.ended
+
+
+def _source(steps: Sequence[Step], spec: PolicySpec) -> str:
+    origins = {"online" if s.completion.origin == "fresh" else "derived" for s in steps}
+    if len(origins) > 1:
+        return "mixed"
+    source = origins.pop() if origins else "online"
+    return "mixed" if source == "derived" and spec.name in ADAPTIVE else source
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+class Journal:
+    """The append-only file of rows. The last row of a key counts, so a failed one can be made good."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: dict[Key, Row] = {}
+        self._encoder = msgspec.json.Encoder()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        whole = self._load() if path.exists() else 0
+        self._file = path.open("ab")
+        self._file.truncate(whole)
+
+    def _load(self) -> int:
+        """Reads all whole lines and returns where the last of them ends."""
+        decoder = msgspec.json.Decoder(Row)
+        whole = 0
+        with self.path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    row = decoder.decode(line)
+                except msgspec.DecodeError as err:
+                    raise DataError(
+                        f"'{self.path}' line {number} is not a row of this version: {err}; "
+                        f"choose another --out, or move that file away to grade again from the traces"
+                    ) from err
+                self.rows[row.key] = row
+                whole += len(line)
+        return whole
+
+    def append(self, row: Row) -> None:
+        self._file.write(self._encoder.encode(row) + b"\n")
+        self._file.flush()
+        self.rows[row.key] = row
+
+    def claimed(self) -> dict[str, int]:
+        """Tokens already accounted for, by trace."""
+        claimed: dict[str, int] = {}
+        for row in self.rows.values():
+            for key, tokens in row.claims.items():
+                claimed[key] = max(tokens, claimed.get(key, 0))
+        return claimed
+
+    def close(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def write_parquet(rows: Iterable[Row], path: Path) -> None:
+    """Rows as columns; nested fields as JSON text, so that any tool can read the file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, list[Any]] = {name: [] for name in Row.__struct_fields__ if name != "claims"}
+    for row in rows:
+        for name, values in columns.items():
+            value = getattr(row, name)
+            nested = name in ("stages", "notes")
+            values.append(msgspec.json.encode(value).decode() if nested else value)
+    schema = pa.schema([(name, _arrow_type(name, pa)) for name in columns])
+    fresh = path.with_suffix(".tmp")
+    pq.write_table(pa.table(columns, schema=schema), fresh, compression="zstd")
+    fresh.replace(path)
+
+
+def _arrow_type(name: str, pa: Any) -> Any:
+    if name in ("failed", "ended"):
+        return pa.bool_()
+    counts = name.startswith("tokens_") or name in ("budget", "seed", "level", "calls")
+    return pa.int64() if counts else pa.string()
+
+
+def read_parquet(path: Path) -> Mapping[str, Any]:
+    """The columns of a run as numpy arrays and lists."""
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise DataError(f"no rows at '{path}'; wanted the folder of a finished study") from None
+    except Exception as err:  # pyarrow's errors share no base below OSError and ValueError
+        raise DataError(f"cannot read '{path}' as rows of a study: {err}") from err
+    return {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}

@@ -1,0 +1,240 @@
+"""Runs a study: one flow per question, policy, budget and seed that is not yet done, many at a time.
+
+Everything finished is on disk at once, so a killed run goes on where it stopped, and a rerun does only what is
+missing or failed.
+
+    result = await run(StudyConfig(limit=50, out=Path("runs/try")))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tomli_w
+
+from thinkcap.core.engine import Engine
+from thinkcap.core.errors import ConfigError, EngineError
+from thinkcap.core.flow import drive
+from thinkcap.core.types import Answer, Failed, Graded, Outcome, Question, Sampling
+from thinkcap.engines import open_engine
+from thinkcap.policies.registry import PolicySpec, wants_other
+from thinkcap.study.config import StudyConfig
+from thinkcap.study.provenance import provenance
+from thinkcap.study.rows import Journal, Row, make_row, write_parquet
+from thinkcap.study.summary import summarise, write_summary
+from thinkcap.tasks import Task, load
+from thinkcap.tasks.extract import extract
+from thinkcap.tasks.grade import GRADER_VERSION, Grader
+from thinkcap.traces.remember import Remembering
+from thinkcap.traces.store import TraceStore
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One thing to do: a question under a policy at a budget with a seed."""
+
+    task: Task
+    question: Question
+    spec: PolicySpec
+    budget: int
+    seed: int
+
+    @property
+    def key(self) -> tuple[str, str, str, int, int]:
+        return (self.task.name, self.question.id, self.spec.label, self.budget, self.seed)
+
+
+@dataclass
+class Progress:
+    """How far a run is; handed to whoever shows it."""
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    tokens: int = 0
+    resumed: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+
+Watcher = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished run left behind."""
+
+    folder: Path
+    summary: dict[str, object]
+    failed: int
+
+
+def plan(config: StudyConfig) -> list[Cell]:
+    """All cells, largest budget first, so that one generation serves every smaller budget."""
+    loaded = {
+        (name, seed): load(name, data=config.data, limit=config.limit, offset=config.offset, seed=seed)
+        for name in config.tasks
+        for seed in config.seeds
+    }
+    cells = [
+        Cell(task, question, spec, budget, seed)
+        for spec, budget in config.cells
+        for (_, seed), task in loaded.items()
+        for question in task.questions
+    ]
+    if not cells:
+        raise ConfigError("the study has no question to ask; look at --limit and --offset")
+    return cells
+
+
+async def run(config: StudyConfig, *, engine: Engine | None = None, watch: Watcher | None = None) -> Result:
+    """Run to the end; raises only for what stops the whole study. Single failures are rows."""
+    cells = plan(config)
+    config.out.mkdir(parents=True, exist_ok=True)
+    bare = engine or await open_engine(config.model, nothink_by=config.nothink_by)
+    try:
+        with TraceStore.open(config.out / "traces.sqlite", bare.card.fingerprint) as store:
+            (config.out / "study.toml").write_text(tomli_w.dumps(config.to_mapping()), encoding="utf-8")
+            journal = Journal(config.out / "rows.jsonl")
+            try:
+                return await _run(config, cells, bare, store, journal, watch)
+            finally:
+                journal.close()
+    finally:
+        if engine is None:
+            await bare.aclose()
+
+
+async def _run(
+    config: StudyConfig,
+    cells: list[Cell],
+    bare: Engine,
+    store: TraceStore,
+    journal: Journal,
+    watch: Watcher | None,
+) -> Result:
+    started = time.time()
+    remembering = Remembering(bare, store, claimed=journal.claimed(), online=config.online)
+    done = {key for key, row in journal.rows.items() if _stands(row, config)}
+    todo = [cell for cell in cells if cell.key not in done]
+    progress = Progress(total=len(cells), done=len(cells) - len(todo), resumed=len(cells) - len(todo))
+    width = config.concurrency or bare.card.concurrency
+    async with Grader() as grader:
+        worker = _Worker(config, remembering, grader, journal, progress, watch)
+        await _side_by_side(todo, worker, width)
+        checks = None
+        if config.verify_prefix:
+            from thinkcap.study.verify import verify_prefix
+
+            checks = await verify_prefix(bare, remembering, cells, config.verify_prefix)
+    rows = [journal.rows[cell.key] for cell in cells]
+    write_parquet(rows, config.out / "rows.parquet")
+    about = provenance(config, bare.card, cells, started=started, concurrency=width)
+    summary = summarise(rows, about, price=config.price)
+    if checks is not None:
+        summary["verify_prefix"] = checks
+    write_summary(summary, config.out / "summary.json")
+    return Result(config.out, summary, sum(row.failed for row in rows))
+
+
+def _stands(row: Row, config: StudyConfig) -> bool:
+    """A row counts as done unless it failed, or another grader or other prompts made it."""
+    return not row.failed and row.grader == GRADER_VERSION and row.prompts == config.prompts.hash
+
+
+async def _side_by_side(todo: Sequence[Cell], worker: _Worker, width: int) -> None:
+    waiting = iter(todo)
+
+    async def lane() -> None:
+        for cell in waiting:
+            await worker.do(cell)
+
+    lanes = [asyncio.ensure_future(lane()) for _ in range(max(1, min(width, len(todo))))]
+    try:
+        await asyncio.gather(*lanes)
+    except BaseException:
+        for task in lanes:
+            task.cancel()
+        await asyncio.gather(*lanes, return_exceptions=True)
+        raise
+
+
+class _Worker:
+    """Takes one cell from question to row."""
+
+    def __init__(
+        self,
+        config: StudyConfig,
+        engine: Engine,
+        grader: Grader,
+        journal: Journal,
+        progress: Progress,
+        watch: Watcher | None,
+    ) -> None:
+        self._config = config
+        self._engine = engine
+        self._grader = grader
+        self._journal = journal
+        self._progress = progress
+        self._watch = watch
+
+    async def do(self, cell: Cell) -> None:
+        outcome = await self._outcome(cell)
+        row = make_row(
+            task=cell.task.name,
+            question=cell.question.id,
+            group=cell.question.group,
+            model=self._engine.card.model,
+            spec=cell.spec,
+            budget=cell.budget,
+            seed=cell.seed,
+            gold_hash=cell.task.gold_hash(cell.question.id),
+            outcome=outcome,
+            grader=GRADER_VERSION,
+            prompts=self._config.prompts.hash,
+        )
+        self._journal.append(row)
+        self._progress.done += 1
+        self._progress.failed += row.failed
+        self._progress.tokens += row.tokens_generated
+        if self._watch:
+            self._watch(self._progress)
+
+    async def _outcome(self, cell: Cell) -> Outcome:
+        config = self._config
+        other = _neighbour(cell) if wants_other(cell.spec) else None
+        policy = cell.spec.bind(config.prompts, other)
+        sampling = Sampling(config.temperature, config.top_p, cell.seed)
+        try:
+            run = await drive(
+                policy(cell.question, cell.budget),
+                self._engine,
+                judge=self._grader.same,
+                cap=cell.budget,
+                sampling=sampling,
+            )
+        except EngineError as err:
+            return Failed(err, err.steps)
+        answer, level = read_answer(run.answer, cell.question)
+        verdict = await self._grader.grade(cell.task.golds[cell.question.id], answer, cell.question.kind or "math")
+        return Graded(run, verdict, answer, level)
+
+
+def read_answer(answer: Answer, question: Question) -> tuple[str | None, int]:
+    """The final answer in a policy's words; a guess from an open thought only where the policy says so."""
+    if answer.text is None:
+        return None, 0
+    found = extract(answer.text, question.kind or "math", unclosed=answer.guess)
+    return found.answer, found.level
+
+
+def _neighbour(cell: Cell) -> Question:
+    """Another question of the same task, always the same one."""
+    questions = cell.task.questions
+    if len(questions) < 2:
+        raise ConfigError(f"policy '{cell.spec.name}' needs a second question; raise --limit")
+    at = next(i for i, q in enumerate(questions) if q.id == cell.question.id)
+    return questions[(at + 1) % len(questions)]

@@ -1,0 +1,150 @@
+"""From rows to the table people read: per task, policy and budget, with intervals and what it cost.
+
+summary = summarise(rows, provenance)
+load_summary(folder)        # refuses a summary that its rows do not bear out
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from thinkcap.core.errors import DataError
+from thinkcap.diagnose.precision import wilson
+from thinkcap.study.config import FREE, Price
+from thinkcap.study.rows import Row, read_parquet
+
+
+def summarise(rows: Sequence[Row], provenance: Mapping[str, Any], price: Price = FREE) -> dict[str, Any]:
+    """`cells`, tokens generated against tokens each cell alone would have cost, and where it all came from."""
+    groups: dict[tuple[str, str, str, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.task, row.model, row.policy, row.budget].append(row)
+    generated = sum(row.tokens_generated for row in rows)
+    alone = sum(row.tokens_charged for row in rows)
+    return {
+        "cells": [_cell(*name, cell, price) for name, cell in groups.items()],
+        "tokens_generated": generated,
+        "tokens_alone": alone,
+        "tokens_ratio": alone / generated if generated else None,
+        "rows": len(rows),
+        "failed": sum(row.failed for row in rows),
+        "provenance": dict(provenance),
+    }
+
+
+def _cell(task: str, model: str, policy: str, budget: int, rows: list[Row], price: Price) -> dict[str, Any]:
+    graded = [row for row in rows if not row.failed]
+    n = len(graded)
+    right = sum(row.verdict == "right" for row in graded)
+    interval = wilson(right, n)
+    cell: dict[str, Any] = {
+        "task": task,
+        "model": model,
+        "policy": policy,
+        "budget": budget,
+        "n": len(rows),
+        "graded": n,
+        "failed": len(rows) - n,
+        "unreadable": sum(row.verdict == "unreadable" for row in graded),
+        "right": right,
+        "accuracy": interval.value,
+        "ci": [interval.low, interval.high],
+        "tokens_charged_mean": _mean(row.tokens_charged for row in graded),
+        "tokens_generated_mean": _mean(row.tokens_generated for row in graded),
+        "tokens_think_mean": _mean(row.tokens_think for row in graded),
+        "tokens_prefill_trace_mean": _mean(row.tokens_prefill_trace for row in graded),
+        "tokens_prompt_mean": _mean(row.tokens_prompt for row in graded),
+        "calls_mean": _mean(row.calls for row in graded),
+        "ended_rate": _mean(row.ended for row in graded),
+        "stops": {
+            "ended": sum(row.ended for row in graded),
+            "lt_95": sum(row.tokens_charged < int(0.95 * budget) for row in graded),
+        },
+        "stages": _counts(row.stage for row in graded),
+        "source": _source(graded),
+    }
+    if price != FREE:
+        cell["cost_mean"] = _mean(
+            price.of(
+                fresh_input=row.tokens_prompt,
+                cached_input=row.tokens_prefill_trace,
+                output=row.tokens_charged,
+            )
+            for row in graded
+        )
+    seeds = sorted({row.seed for row in rows})
+    if len(seeds) > 1:
+        cell["seeds"] = _spread(graded, seeds)
+    return cell
+
+
+def _spread(rows: list[Row], seeds: Sequence[int]) -> dict[str, Any]:
+    """Accuracy by seed, with mean and standard deviation over seeds of equal n only."""
+    by_seed = {}
+    for seed in seeds:
+        mine = [row for row in rows if row.seed == seed]
+        by_seed[str(seed)] = {
+            "n": len(mine),
+            "accuracy": _mean(row.verdict == "right" for row in mine),
+        }
+    values = [s["accuracy"] for s in by_seed.values() if s["accuracy"] is not None]
+    even = len({s["n"] for s in by_seed.values()}) == 1 and len(values) > 1
+    return {
+        "by_seed": by_seed,
+        "mean": statistics.fmean(values) if even else None,
+        "sd": statistics.stdev(values) if even else None,
+    }
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    values = list(values)
+    return sum(values) / len(values) if values else None
+
+
+def _counts(words: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = defaultdict(int)
+    for word in words:
+        counts[word] += 1
+    return dict(sorted(counts.items()))
+
+
+def _source(rows: Sequence[Row]) -> str:
+    sources = {row.source for row in rows}
+    return sources.pop() if len(sources) == 1 else "mixed"
+
+
+def write_summary(summary: Mapping[str, Any], path: Path) -> None:
+    fresh = path.with_suffix(".tmp")
+    fresh.write_text(json.dumps(summary, indent=1), encoding="utf-8")
+    fresh.replace(path)
+
+
+def load_summary(folder: Path) -> dict[str, Any]:
+    """A run's summary, after checking that its rows give the same counts."""
+    path = folder / "summary.json"
+    try:
+        summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        cells = {(c["task"], c["policy"], c["budget"]): (c["right"], c["graded"]) for c in summary["cells"]}
+    except FileNotFoundError:
+        raise DataError(f"no summary at '{path}'; wanted the folder of a finished study") from None
+    except (ValueError, KeyError, TypeError) as err:
+        raise DataError(f"'{path}' is not a summary of a study: {err}") from err
+    columns = read_parquet(folder / "rows.parquet")
+    names = zip(columns["task"], columns["policy"], columns["budget"], columns["verdict"], strict=True)
+    counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0])
+    for task, policy, budget, verdict in names:
+        count = counts[task, policy, int(budget)]
+        count[0] += verdict == "right"
+        count[1] += verdict is not None
+    for name, seen in cells.items():
+        if tuple(counts[name]) != seen:
+            raise DataError(
+                f"'{path}' says {seen[0]} of {seen[1]} right for {name}, its rows say "
+                f"{counts[name][0]} of {counts[name][1]}; run the study again to rebuild it"
+            )
+    return summary
