@@ -10,9 +10,8 @@ end-of-turn token); not ended means right-censored at the budget, whatever the t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 from thinkcap.core.errors import EngineError
@@ -25,7 +24,26 @@ Verdict = Literal["right", "wrong", "unreadable"]
 Origin = Literal["fresh", "cut", "continued"]
 Message = Mapping[str, Any]
 
-EMPTY: Mapping[str, Any] = MappingProxyType({})
+class _Empty(Mapping[str, Any]):
+    """No entries. A read-only view of a dict cannot be a dataclass default, be hashed or be pickled; this can."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+
+EMPTY: Mapping[str, Any] = _Empty()
 
 
 @dataclass(frozen=True, slots=True)
