@@ -72,9 +72,7 @@ class ScriptedEngine:
         opened = bool(request.prefill) and not closed
         return Prompt(tuple(ids), forced=forced, opened=opened, closed=closed, tokens=len(ids))
 
-    async def generate(
-        self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None
-    ) -> Output:
+    async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         assert prompt.ids is not None
         self.calls.append((len(prompt.ids), limit))
         await asyncio.sleep(self._delay_s)

@@ -1,0 +1,185 @@
+"""llama.cpp's server, by token ids: ours inside this process or anyone's at an address.
+
+What its `/completion` does, measured: `n_predict` counts the end-of-turn token, `tokens` hold it, and
+`stop_type` is `eos` also when it is exactly the last token allowed.
+
+    engine = LlamaServer(client, card, manner)
+    output = await engine.generate(await engine.prompt(request), 64, GREEDY)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
+from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
+from thinkcap.core.thinking import Delta
+from thinkcap.core.types import Message, Request, Sampling
+from thinkcap.engines.client import Client
+from thinkcap.engines.gguf import Vocabulary
+from thinkcap.engines.manner import CLOSE, OPEN, Manner
+from thinkcap.engines.splice import Ids, Recent, Splicer, constraints, schema
+
+_OPTIONS = {
+    "stop": "stop",
+    "grammar": "grammar",
+    "logit_bias": "logit_bias",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+}
+_FIELDS = ["content", "tokens", "stop_type", "tokens_predicted", "tokens_evaluated", "truncated"]
+
+
+class LlamaServer:
+    """An engine. `close` is called at the end, for whoever owns the server."""
+
+    def __init__(
+        self,
+        client: Client,
+        card: EngineCard,
+        manner: Manner,
+        *,
+        vocabulary: Vocabulary | None = None,
+        end_id: int | None = None,
+        cache: bool = True,
+        close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.card = card
+        self._client = client
+        self._vocabulary = vocabulary
+        self._ends = set(vocabulary.ends) if vocabulary else set() if end_id is None else {end_id}
+        self._cache = cache
+        self._close = close
+        self._slots = asyncio.Semaphore(card.concurrency)
+        self._splicer = Splicer(manner, self.render, self.tokenize)
+        self._read: Recent[str] = Recent(65536)
+
+    async def prompt(self, request: Request) -> Prompt:
+        body = constraints(request, _OPTIONS, self.card.model)
+        wanted = schema(request, self.card.model)
+        if wanted is not None:
+            body["json_schema"] = wanted
+        prompt = await self._splicer.prompt(request, body)
+        if wanted is not None and request.mode == "think" and not prompt.closed:
+            raise Unsupported(
+                f"stage '{request.stage}' writes a thought before its answer, and a response format would bind "
+                f"the thought too; use a policy with an answer pass of its own (iris, two_pass, close)"
+            )
+        return prompt
+
+    async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
+        if prompt.ids is None:
+            raise Unsupported(f"'{self.card.engine}' takes token ids; this prompt was made for a chat transport")
+        if self.card.context and len(prompt.ids) + limit > self.card.context:
+            raise EngineRefused(
+                f"prompt of {len(prompt.ids)} tokens and a budget of {limit} exceed the context of "
+                f"{self.card.context} tokens; lower the budget or open the model with a larger context"
+            )
+        body = {
+            "prompt": list(prompt.ids),
+            "n_predict": limit,
+            "return_tokens": True,
+            "cache_prompt": self._cache,
+            "preserved_tokens": [OPEN, CLOSE],
+            "response_fields": _FIELDS,
+            **_sampling(sampling, prompt.body),
+            **prompt.body,
+        }
+        async with self._slots:
+            answer = await (
+                self._streamed(body, emit) if emit else self._client.post("/completion", body, _checked)
+            )
+        return await self._output(answer, len(prompt.ids))
+
+    async def read(self, ids: Sequence[int]) -> str:
+        if self._vocabulary:
+            return self._vocabulary.decode(ids)
+        kept = tuple(i for i in ids if i not in self._ends)
+        if not kept:
+            return ""
+        return await self._read.get(
+            kept, lambda: self._client.post("/detokenize", {"tokens": kept}, lambda j: str(j["content"]))
+        )
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+        if self._close:
+            await self._close()
+
+    async def render(self, messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
+        body = {"messages": list(map(dict, messages)), "chat_template_kwargs": dict(switches)}
+        return await self._client.post("/apply-template", body, lambda j: str(j["prompt"]))
+
+    async def tokenize(self, text: str, first: bool) -> Ids:
+        if not text:
+            return ()
+        body = {"content": text, "add_special": first, "parse_special": True}
+        return await self._client.post("/tokenize", body, lambda j: tuple(map(int, j["tokens"])))
+
+    async def _streamed(self, body: dict[str, Any], emit: Emit) -> dict[str, Any]:
+        tokens: list[int] = []
+        content: list[str] = []
+        last: dict[str, Any] = {}
+        decoder = self._vocabulary.stream() if self._vocabulary and "stop" not in body else None
+
+        def take(event: Any) -> bool:
+            new = [int(t) for t in event["tokens"]]
+            text = event["content"]
+            if decoder and self._vocabulary:
+                text = decoder.decode(b"".join(map(self._vocabulary.piece, new)), final=bool(event["stop"]))
+            tokens.extend(new)
+            content.append(text)
+            if text:
+                emit(Delta(text))
+            if event["stop"]:
+                last.update(event)
+            return bool(event["stop"])
+
+        # The last event has no fields but those named here, `stop` among them.
+        await self._client.stream("/completion", {**body, "stream": True, "response_fields": []}, take)
+        return _checked({**last, "tokens": tokens, "content": "".join(content)})
+
+    async def _output(self, answer: Mapping[str, Any], prompt_tokens: int) -> Output:
+        ids = tuple(answer["tokens"])
+        stop = answer["stop_type"]
+        if stop == "eos":
+            self._ends.add(ids[-1])
+        # After a stop word the server's text lacks it while the ids hold it; else ids and text are one.
+        text = answer["content"] if stop == "word" else await self.read(ids)
+        ended = stop in ("eos", "word")
+        return Output(
+            text,
+            ended,
+            len(ids),
+            ids=ids,
+            fresh=len(ids),
+            prompt_tokens=prompt_tokens,
+            finish="stop" if ended else "length",
+        )
+
+
+def _sampling(sampling: Sampling, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Only the samplers that were asked for: the server's own defaults would add four more."""
+    penalties = ["penalties"] if options.keys() & {"presence_penalty", "frequency_penalty"} else []
+    if sampling.greedy:
+        return {"temperature": 0.0, "top_k": 1, "samplers": [*penalties, "top_k"], "seed": 0}
+    return {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "samplers": [*penalties, "temperature", "top_p"],
+        "seed": sampling.seed % 2**32,
+    }
+
+
+def _checked(answer: Any) -> dict[str, Any]:
+    tokens, stop = answer["tokens"], answer["stop_type"]
+    if len(tokens) != answer["tokens_predicted"] or not tokens:
+        raise EngineGarbled(
+            f"the server counted {answer['tokens_predicted']} tokens and sent {len(tokens)} ids; "
+            f"it is too old for ids (wanted return_tokens), or its answer was damaged"
+        )
+    if stop not in ("eos", "limit", "word") or answer.get("truncated"):
+        raise EngineGarbled(f"the server stopped for '{stop}', wanted eos, limit or word; its context may be full")
+    return dict(answer)

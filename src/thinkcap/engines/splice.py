@@ -1,0 +1,141 @@
+"""From a request to token ids: the template's text tokenized around the marks, traces put in by their ids.
+
+Tokenizing each piece on its own and never decoding a trace keeps one promise: the model reads exactly the
+tokens it once wrote. The pieces are remembered, since a study asks the same question at many budgets.
+
+    splicer = Splicer(manner, render, tokenize)
+    ids, forced = await splicer.ids(request)
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from typing import Any, Generic, TypeVar
+
+from thinkcap.core.engine import Prompt
+from thinkcap.core.errors import ConfigError, Unsupported
+from thinkcap.core.names import nearest
+from thinkcap.core.prompts import HERE
+from thinkcap.core.types import Request, Span
+from thinkcap.engines.manner import Manner, Render, switches
+
+Ids = tuple[int, ...]
+Tokenize = Callable[[str, bool], Awaitable[Ids]]
+"""Text in, ids out; the flag says whether the text begins the prompt (a BOS token may be due)."""
+
+T = TypeVar("T")
+
+
+class Recent(Generic[T]):
+    """The last `size` results of an async function, by key."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: OrderedDict[Hashable, T] = OrderedDict()
+
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        value = await make()
+        self._kept[key] = value
+        if len(self._kept) > self._size:
+            self._kept.popitem(last=False)
+        return value
+
+
+class Splicer:
+    def __init__(self, manner: Manner, render: Render, tokenize: Tokenize) -> None:
+        self._manner = manner
+        self._render = render
+        self._tokenize = tokenize
+        self._heads: Recent[tuple[Ids, ...]] = Recent(8192)
+        self._texts: Recent[Ids] = Recent(8192)
+
+    async def prompt(self, request: Request, body: Mapping[str, Any]) -> Prompt:
+        ids, forced = await self.ids(request)
+        opened, closed = self._manner.state(request)
+        return Prompt(ids, body, forced=forced, opened=opened, closed=closed, tokens=len(ids))
+
+    async def ids(self, request: Request) -> tuple[Ids, int]:
+        """The prompt, and how many of its tokens are ours in the assistant's mouth."""
+        pieces = await self._pieces(request)
+        if len(pieces) != len(request.inserts) + 1:
+            raise ConfigError(
+                f"stage '{request.stage}' has {len(request.inserts)} traces to insert and "
+                f"{len(pieces) - 1} marks U+FFFC in its messages; wanted one mark a trace"
+            )
+        ids = list(pieces[0])
+        for span, piece in zip(request.inserts, pieces[1:], strict=True):
+            ids += await self._span(span)
+            ids += piece
+        ids += await self._text(self._manner.block(request.mode))
+        forced = 0
+        for part in request.prefill:
+            if isinstance(part, str):
+                piece = await self._text(part)
+                forced += len(piece)
+                ids += piece
+            else:
+                ids += await self._span(part)
+        return tuple(ids), forced
+
+    async def _pieces(self, request: Request) -> tuple[Ids, ...]:
+        messages = self._manner.messages(request.messages, request.mode)
+        split = bool(request.inserts)
+        key = json.dumps([request.mode, split, messages], sort_keys=True, default=dict)
+
+        async def make() -> tuple[Ids, ...]:
+            text = await self._render(messages, switches(request.mode))
+            # Without traces to insert, a mark in somebody's question is an ordinary character.
+            texts = text.split(HERE) if split else [text]
+            return tuple([await self._tokenize(t, i == 0) for i, t in enumerate(texts)])
+
+        return await self._heads.get(key, make)
+
+    async def _span(self, span: Span) -> Ids:
+        return span.ids if span.ids is not None else await self._text(span.text)
+
+    async def _text(self, text: str) -> Ids:
+        if not text:
+            return ()
+        return await self._texts.get(text, lambda: self._tokenize(text, False))
+
+
+def constraints(request: Request, known: Mapping[str, str], where: str) -> dict[str, Any]:
+    """What the caller wants of an answer pass, as decoding constraints; `known` gives the server's names."""
+    question = request.question
+    if not request.final:
+        return {}
+    if question.tools:
+        raise Unsupported(
+            f"tools need a chat transport, and '{where}' is asked by token ids; open it with transport=chat"
+        )
+    body: dict[str, Any] = {}
+    for name, value in question.options.items():
+        if value is None:
+            continue
+        if name not in known:
+            raise Unsupported(f"'{where}' cannot apply option '{name}' to ids{nearest(name, known)}")
+        body[known[name]] = [value] if name == "stop" and isinstance(value, str) else value
+    return body
+
+
+def schema(request: Request, where: str) -> Any:
+    """The JSON schema a response format asks for; None where it asks for nothing."""
+    wanted = request.question.format
+    if not request.final or wanted is None or wanted.get("type") == "text":
+        return None
+    kind = wanted.get("type")
+    if kind == "json_object":
+        return {"type": "object"}
+    if kind == "json_schema":
+        inner = wanted.get("json_schema")
+        found = inner.get("schema") if isinstance(inner, Mapping) else None
+        if isinstance(found, Mapping):
+            return found
+        raise ConfigError("response_format 'json_schema' holds no schema; wanted json_schema.schema")
+    hint = nearest(str(kind), ["json_object", "json_schema", "text"])
+    raise Unsupported(f"'{where}' does not know response_format '{kind}'{hint}")
