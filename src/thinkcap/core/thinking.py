@@ -57,8 +57,6 @@ class Splitter:
     def __post_init__(self) -> None:
         if self.closed:
             self._channel = "answer"
-        elif self.opened:
-            self._channel = "thought"
 
     def through(self, emit: Callable[[Delta], None]) -> Callable[[Delta], None]:
         def take(delta: Delta) -> None:
@@ -72,8 +70,11 @@ class Splitter:
 
     def finish(self, emit: Callable[[Delta], None]) -> None:
         """Let go of what was held back: no tag can follow any more."""
-        if self._held:
-            self._send(emit, self._held, self._channel or "answer")
+        half_a_tag = (
+            self._channel is None and self.mode == "think" and self.open_tag.startswith(self._held.lstrip())
+        )
+        if self._held and not half_a_tag:
+            self._send(emit, self._held, self._channel or ("thought" if self.opened else "answer"))
             self._held = ""
 
     def _drain(self, emit: Callable[[Delta], None]) -> None:
@@ -82,7 +83,7 @@ class Splitter:
             if body.startswith(self.open_tag):
                 self._channel, self._held = "thought", body[len(self.open_tag) :].lstrip("\n")
             elif body and not self.open_tag.startswith(body):
-                self._channel = "answer"
+                self._channel = "thought" if self.opened else "answer"
             else:
                 return
         if self._channel == "thought":

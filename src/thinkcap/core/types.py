@@ -24,6 +24,7 @@ Verdict = Literal["right", "wrong", "unreadable"]
 Origin = Literal["fresh", "cut", "continued"]
 Message = Mapping[str, Any]
 
+
 class _Empty(Mapping[str, Any]):
     """No entries. A read-only view of a dict cannot be a dataclass default, be hashed or be pickled; this can."""
 

@@ -23,6 +23,8 @@ END = 0
 """The end-of-turn token; every other id is the code point of its character."""
 
 OPEN, CLOSE = "<think>", "</think>"
+QUIET = "[nothink]"
+"""Ends the prompt of a request not to think."""
 
 Script = Callable[[str], str | EngineError]
 """Prompt text in, unlimited reply out; end it with a NUL for a reply that never ends by itself."""
@@ -62,7 +64,7 @@ class ScriptedEngine:
                 ids += next(spans).ids or ()
                 ids += encode(tail)
         nothink = request.mode == "nothink"
-        ids += encode("[assistant]" + (OPEN + CLOSE if nothink else ""))
+        ids += encode("[assistant]" + (QUIET if nothink else ""))
         forced = 0
         for part in request.prefill:
             piece = encode(part) if isinstance(part, str) else list(part.ids or ())
@@ -98,7 +100,7 @@ class ScriptedEngine:
         """The rest of the reply, also where the prompt already holds its beginning (a continued trace)."""
         whole = decode(prompt)
         asked, mark, begun = whole.rpartition("[assistant]")
-        head = OPEN + CLOSE if begun.startswith(OPEN + CLOSE) else ""
+        head = QUIET if begun.startswith(QUIET) else ""
         begun = begun.removeprefix(head)
         shown = asked + mark + head
         if self._sampled and not sampling.greedy:

@@ -26,7 +26,8 @@ class Trace:
     """Where it was continued: a continued chain need not equal an uninterrupted one on a real engine."""
 
     def covers(self, budget: int) -> bool:
-        return self.ended or len(self.ids) >= budget
+        # An engine may stop short of its limit without ending its turn (a full context): that is all there is.
+        return self.ended or len(self.ids) >= budget or self.limit >= budget
 
     def cut(self, budget: int) -> Trace:
         """What a run at this budget gives. The end-of-turn token counts: a chain may end exactly there."""

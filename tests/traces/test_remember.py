@@ -1,0 +1,152 @@
+"""A cut equals a fresh run, in any order of budgets; each token is generated once; nothing finished is lost."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinkcap.core.engine import complete
+from thinkcap.core.errors import StoreError
+from thinkcap.core.types import Completion, Question, Request, Sampling
+from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.traces.remember import Remembering
+from thinkcap.traces.store import TraceStore
+from thinkcap.traces.trace import Trace
+
+Q = Question("q", ({"role": "user", "content": "2+3?"},), kind="number")
+replies = st.text(st.sampled_from("ab<>é"), max_size=24).flatmap(
+    lambda t: st.sampled_from([t, f"<think>{t}</think>5", f"<think>{t}", t + "\0"])
+)
+budgets = st.lists(st.integers(1, 34), min_size=1, max_size=8)
+
+
+def seen(c: Completion) -> tuple[object, ...]:
+    return c.ids, c.ended, c.text, c.thought, c.answer, c.generated
+
+
+@settings(max_examples=60, deadline=None)
+@given(replies, budgets, st.sampled_from(["think", "nothink"]))
+def test_any_order_of_budgets_equals_fresh_runs(reply: str, order: list[int], mode: str) -> None:
+    async def check(folder: Path) -> None:
+        bare = ScriptedEngine(lambda prompt: reply)
+        with TraceStore.open(folder / "t.sqlite", bare.card.fingerprint) as store:
+            counted = ScriptedEngine(lambda prompt: reply)
+            engine = Remembering(counted, store)
+            fresh_total = 0
+            for budget in order:
+                request = Request(Q, mode, budget, stage="s")  # type: ignore[arg-type]
+                got = await complete(engine, request)
+                assert seen(got) == seen(await complete(bare, request))
+                fresh_total += got.fresh
+            longest = await complete(bare, Request(Q, mode, max(order), stage="s"))  # type: ignore[arg-type]
+            assert counted.generated == longest.generated == fresh_total
+            assert store.contents().generated == fresh_total
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(check(Path(folder)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(budgets)
+def test_flows_that_need_the_same_trace_wait_for_one_generation(order: list[int]) -> None:
+    async def check(folder: Path) -> None:
+        engine = ScriptedEngine(lambda prompt: "x" * 30, delay_s=0.001)
+        with TraceStore.open(folder / "t.sqlite", "f") as store:
+            remembering = Remembering(engine, store)
+            await asyncio.gather(
+                *(complete(remembering, Request(Q, "think", b, stage="s")) for b in sorted(order, reverse=True))
+            )
+        assert engine.generated == min(31, max(order))
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(check(Path(folder)))
+
+
+async def test_samples_are_regenerated_not_continued(tmp_path: Path) -> None:
+    engine = ScriptedEngine(lambda prompt: f"{len(prompt)}" + "x" * 30, sampled=True)
+    drawn = Sampling(0.7, seed=3)
+    with TraceStore.open(tmp_path / "t.sqlite", "f") as store:
+        remembering = Remembering(engine, store)
+        for budget in (4, 8, 4):
+            await complete(remembering, Request(Q, "think", budget, stage="s", sampling=drawn))
+        assert [limit for _, limit in engine.calls] == [4, 8]
+        assert store.contents().generated == 12
+
+
+async def test_a_restart_counts_tokens_once(tmp_path: Path) -> None:
+    engine = ScriptedEngine(lambda prompt: "x" * 30)
+    request = Request(Q, "think", 10, stage="s")
+    with TraceStore.open(tmp_path / "t.sqlite", "f") as store:
+        lost = await complete(Remembering(engine, store), request)
+        again = await complete(Remembering(engine, store), request)
+        assert again.claim is not None
+        later = await complete(Remembering(engine, store, claimed=dict([again.claim])), request)
+    assert (lost.fresh, again.fresh, later.fresh) == (10, 10, 0)
+    assert lost.origin == again.origin == "fresh"
+
+
+async def test_online_never_cuts(tmp_path: Path) -> None:
+    engine = ScriptedEngine(lambda prompt: "x" * 30)
+    with TraceStore.open(tmp_path / "t.sqlite", "f") as store:
+        remembering = Remembering(engine, store, online=True)
+        for budget in (8, 4):
+            await complete(remembering, Request(Q, "think", budget, stage="s"))
+    assert [limit for _, limit in engine.calls] == [8, 4]
+
+
+async def test_streaming_a_cut_and_a_continued_trace(tmp_path: Path) -> None:
+    engine = ScriptedEngine(lambda prompt: "<think>" + "x" * 10 + "</think>5")
+    with TraceStore.open(tmp_path / "t.sqlite", "f") as store:
+        remembering = Remembering(engine, store)
+        for budget in (6, 3, 30):
+            shown: list[str] = []
+            got = await complete(
+                remembering, Request(Q, "think", budget, stage="s"), lambda d, shown=shown: shown.append(d.text)
+            )
+            assert "".join(shown) == (got.thought or "") + (got.answer or "")
+
+
+class TestStore:
+    async def test_another_models_store_is_refused(self, tmp_path: Path) -> None:
+        TraceStore.open(tmp_path / "t.sqlite", "one").close()
+        with pytest.raises(StoreError, match=r"made by model one.*choose another --out"):
+            TraceStore.open(tmp_path / "t.sqlite", "two")
+
+    async def test_newer_version_is_refused(self, tmp_path: Path) -> None:
+        store = TraceStore.open(tmp_path / "t.sqlite", "one")
+        store._db.execute("update meta set value = '99' where name = 'schema'")
+        store._db.commit()
+        store.close()
+        with pytest.raises(StoreError, match="trace format 99"):
+            TraceStore.open(tmp_path / "t.sqlite", "one")
+
+    async def test_a_file_that_is_no_store(self, tmp_path: Path) -> None:
+        (tmp_path / "t.sqlite").write_text("hello " * 100)
+        with pytest.raises(StoreError, match=r"t\.sqlite"):
+            TraceStore.open(tmp_path / "t.sqlite", "one")
+
+    async def test_locked_by_another_run(self, tmp_path: Path) -> None:
+        with (
+            TraceStore.open(tmp_path / "t.sqlite", "one"),
+            pytest.raises(StoreError, match="in use by another run"),
+        ):
+            TraceStore.open(tmp_path / "t.sqlite", "one")
+
+    @pytest.mark.parametrize("ids", [(), (1, 2, 65535), (70000, 2**31)])
+    async def test_ids_come_back(self, tmp_path: Path, ids: tuple[int, ...]) -> None:
+        trace = Trace(ids, ended=True, limit=64, generated=5, segments=(1,))
+        with TraceStore.open(tmp_path / "t.sqlite", "one") as store:
+            await store.put("ab" * 32, trace)
+        with TraceStore.open(tmp_path / "t.sqlite", "one") as store:
+            assert store.get("ab" * 32) == trace
+            assert store.get("cd" * 32) is None
+
+    async def test_prune(self, tmp_path: Path) -> None:
+        with TraceStore.open(tmp_path / "t.sqlite", "one") as store:
+            await store.put("aa" * 32, Trace((1,), True, 4))
+            await store.put("bb" * 32, Trace((1, 2, 3, 4), False, 4))
+            assert await store.prune(unended=True) == 1
+            assert [key for key, _ in store.items()] == ["aa" * 32]
