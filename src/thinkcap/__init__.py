@@ -1,1 +1,64 @@
-"""The best answer a thinking model can give under a token cap."""
+"""The best answer a thinking model can give under a token cap: measure, diagnose, serve.
+
+import thinkcap
+thinkcap.ask("What is 17 * 23?", cap=256, kind="number").answer
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from thinkcap.api import Reply, ask, study
+    from thinkcap.core.engine import Engine
+    from thinkcap.core.errors import ThinkcapError
+    from thinkcap.core.flow import Flow, ask_all, same
+    from thinkcap.core.flow import ask as request
+    from thinkcap.core.types import Answer, Completion, Question, Request
+    from thinkcap.tasks.equal import equal
+    from thinkcap.tasks.extract import extract
+
+_HOME = {
+    "Reply": "thinkcap.api",
+    "ask": "thinkcap.api",
+    "study": "thinkcap.api",
+    "Engine": "thinkcap.core.engine",
+    "ThinkcapError": "thinkcap.core.errors",
+    "Flow": "thinkcap.core.flow",
+    "ask_all": "thinkcap.core.flow",
+    "same": "thinkcap.core.flow",
+    "Answer": "thinkcap.core.types",
+    "Completion": "thinkcap.core.types",
+    "Question": "thinkcap.core.types",
+    "Request": "thinkcap.core.types",
+    "equal": "thinkcap.tasks.equal",
+    "extract": "thinkcap.tasks.extract",
+}
+
+__all__ = [
+    "Answer",
+    "Completion",
+    "Engine",
+    "Flow",
+    "Question",
+    "Reply",
+    "Request",
+    "ThinkcapError",
+    "ask",
+    "ask_all",
+    "equal",
+    "extract",
+    "request",
+    "same",
+    "study",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Names are loaded when first used, so that `thinkcap --help` pays for none of them.
+    if name == "request":
+        return importlib.import_module("thinkcap.core.flow").ask
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'thinkcap' has no attribute '{name}'")

@@ -18,6 +18,7 @@ from thinkcap.core.types import Failed, Graded, Outcome, Step
 from thinkcap.policies.registry import ADAPTIVE, PolicySpec
 
 Key = tuple[str, str, str, int, int]
+KEPT_CHARACTERS = 4000
 
 
 class StageRow(msgspec.Struct, frozen=True, array_like=True):
@@ -48,6 +49,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     gold_hash: str
     answer: str | None
     level: int
+    text: str | None
+    """The words the answer was read from, where short enough to keep, so that regrading needs no model."""
+    guess: bool
     ended: bool
     """The chain this policy lives on (its last pass before any extraction) reached its end-of-turn token."""
     tokens_charged: int
@@ -113,6 +117,8 @@ def make_row(
         gold_hash=gold_hash,
         answer=graded.answer if graded else None,
         level=graded.level if graded else 0,
+        text=_kept(graded.run.answer.text) if graded else None,
+        guess=graded.run.answer.guess if graded else False,
         ended=_ended(steps),
         tokens_charged=sum(s.charged for s in stages),
         tokens_generated=sum(s.generated for s in stages),
@@ -128,6 +134,10 @@ def make_row(
         notes={k: _plain(v) for k, v in graded.run.answer.notes.items()} if graded else {},
         claims=dict(s.completion.claim for s in steps if s.completion.claim),
     )
+
+
+def _kept(text: str | None) -> str | None:
+    return text if text is not None and len(text) <= KEPT_CHARACTERS else None
 
 
 def _said(error: Exception) -> str:
@@ -220,7 +230,7 @@ def write_parquet(rows: Iterable[Row], path: Path) -> None:
 
 
 def _arrow_type(name: str, pa: Any) -> Any:
-    if name in ("failed", "ended"):
+    if name in ("failed", "ended", "guess"):
         return pa.bool_()
     counts = name.startswith("tokens_") or name in ("budget", "seed", "level", "calls")
     return pa.int64() if counts else pa.string()

@@ -1,0 +1,66 @@
+"""`thinkcap ask`: one question under a cap, streamed, with what each stage got."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+
+@click.command(name="ask", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("question")
+@click.option(
+    "--cap", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens for all stages together."
+)
+@click.option("--policy", default="iris", show_default=True, help="A policy, with options: iris(first=64).")
+@click.option(
+    "--model", default="bundled", show_default=True, help="`bundled`, a GGUF file, or http://host/v1#name."
+)
+@click.option(
+    "--kind", type=click.Choice(["number", "math", "label"]), help="Ask for a readable answer of this kind."
+)
+@click.option("--form", default="", help="Answer form of the prompts (label: label, truth, yesno).")
+@click.option("--temperature", type=click.FloatRange(0, 5), default=0.0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print answer and stages as JSON.")
+def command(question: str, cap: int, policy: str, model: str, as_json: bool, **more: Any) -> None:
+    """Answer QUESTION within a total of --cap tokens and show the stages."""
+    from thinkcap.api import ask_async
+    from thinkcap.core.flow import Shown
+    from thinkcap.core.sync import wait
+    from thinkcap.core.types import Sampling
+
+    def show(piece: Shown) -> None:
+        if not as_json:
+            click.echo(click.style(piece.text, dim=piece.channel == "thought"), nl=False)
+
+    sampling = Sampling(more.pop("temperature"), seed=more.pop("seed"))
+    reply = wait(ask_async(question, cap=cap, policy=policy, model=model, sampling=sampling, show=show, **more))
+    stages = [
+        {
+            "stage": s.request.stage,
+            "budget": s.request.budget,
+            "tokens": s.completion.spent,
+            "ended": s.completion.ended,
+            "thought": s.completion.thought,
+            "answer": s.completion.answer,
+        }
+        for s in reply.steps
+    ]
+    if as_json:
+        click.echo(
+            json.dumps(
+                {"text": reply.text, "answer": reply.answer, "tokens": reply.tokens, "stages": stages}, indent=1
+            )
+        )
+        return
+    click.echo("\n")
+    if reply.text is None:
+        click.echo(
+            "no answer: thinking used up its budget before it closed (try --policy iris or close)", err=True
+        )
+    for stage in stages:
+        end = "ended" if stage["ended"] else "cut"
+        click.echo(f"{stage['stage']:>10}  {stage['tokens']:>5} of {stage['budget']} tokens, {end}", err=True)
+    click.echo(f"{'total':>10}  {reply.tokens:>5} of {cap} tokens", err=True)

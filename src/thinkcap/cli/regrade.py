@@ -1,0 +1,22 @@
+"""`thinkcap regrade`: stored answers through today's grader, without the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command(name="regrade", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("run", type=click.Path(path_type=Path))
+def command(run: Path) -> None:
+    """Grade the answers of RUN again; its traces serve every cell, so no model is asked."""
+    from thinkcap.core.sync import wait
+    from thinkcap.report.plain import write_report
+    from thinkcap.study.regrade import regrade
+
+    changed = wait(regrade(run))
+    write_report(run)
+    click.echo(f"{changed.rows:,} rows graded by {changed.grader}; {len(changed.flips):,} verdicts changed")
+    for key, before, after in changed.flips[:20]:
+        click.echo(f"  {' '.join(str(part) for part in key)}: {before} -> {after}")

@@ -1,0 +1,68 @@
+"""`thinkcap traces`: what a store holds, out as JSONL, in again, and less of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(name="traces", context_settings=_HELP)
+def command() -> None:
+    """Look at, export, import and prune stored generations."""
+
+
+@command.command(context_settings=_HELP)
+@click.argument("run", type=click.Path(path_type=Path))
+def show(run: Path) -> None:
+    """What the store of RUN holds."""
+    from thinkcap.traces.exchange import open_run
+
+    with open_run(run, readonly=True) as store:
+        found = store.contents()
+    click.echo(f"model      {found.fingerprint}")
+    click.echo(f"traces     {found.traces:,} ({found.ended:,} ended), chat answers {found.outputs:,}")
+    click.echo(f"tokens     {found.tokens:,} stored, {found.generated:,} generated")
+    click.echo(
+        f"size       {found.bytes:,} bytes, {found.bytes / max(1, found.traces + found.outputs):,.0f} a trace"
+    )
+    click.echo(f"generated  in {found.wall_s:,.1f} s of waiting, all flows together")
+
+
+@command.command(name="export", context_settings=_HELP)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
+def export_(run: Path, file: Path) -> None:
+    """Write all traces of RUN to FILE, one JSON object a line."""
+    from thinkcap.traces.exchange import export_jsonl
+
+    click.echo(f"{export_jsonl(run, file):,} traces written to {file}")
+
+
+@command.command(name="import", context_settings=_HELP)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
+def import_(run: Path, file: Path) -> None:
+    """Add the traces in FILE to RUN's store; those of another model are refused."""
+    from thinkcap.core.sync import wait
+    from thinkcap.traces.exchange import import_jsonl
+
+    click.echo(f"{wait(import_jsonl(run, file)):,} traces added to {run}")
+
+
+@command.command(context_settings=_HELP)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--unended", is_flag=True, help="Traces whose model never ended its turn.")
+@click.option("--longer-than", type=click.IntRange(min=0), help="Traces above this many tokens.")
+def prune(run: Path, unended: bool, longer_than: int | None) -> None:
+    """Remove traces from RUN's store. Rows already written stay."""
+    from thinkcap.core.sync import wait
+    from thinkcap.traces.exchange import open_run
+
+    if not unended and longer_than is None:
+        raise click.UsageError("nothing said about what to remove; give --unended or --longer-than N")
+    with open_run(run, readonly=False) as store:
+        gone = wait(store.prune(unended=unended, longer_than=longer_than))
+    click.echo(f"{gone:,} traces removed")

@@ -1,0 +1,63 @@
+"""Stored answers through the grader of today: rules change, generations do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from thinkcap.core.errors import DataError
+from thinkcap.core.types import Verdict
+from thinkcap.study.config import StudyConfig
+from thinkcap.study.rows import Journal, Key, Row, write_parquet
+from thinkcap.study.run import Cell, plan
+from thinkcap.study.summary import summarise, write_summary
+from thinkcap.tasks.extract import extract
+from thinkcap.tasks.grade import GRADER_VERSION, Grader
+
+
+@dataclass(frozen=True)
+class Regraded:
+    rows: int
+    grader: str
+    flips: tuple[tuple[Key, str | None, Verdict], ...]
+
+
+async def regrade(folder: Path) -> Regraded:
+    """New verdicts for every finished row of a run, appended to its journal; the old lines stay."""
+    if not (folder / "rows.jsonl").exists():
+        raise DataError(f"no rows at '{folder}'; wanted the folder of a study")
+    config = StudyConfig.from_file(folder / "study.toml")
+    cells = {cell.key: cell for cell in plan(config)}
+    journal = Journal(folder / "rows.jsonl")
+    flips: list[tuple[Key, str | None, Verdict]] = []
+    try:
+        async with Grader() as grader:
+            for key, row in list(journal.rows.items()):
+                if row.failed or key not in cells:
+                    continue
+                new = await _graded(row, cells[key], grader)
+                if new.verdict != row.verdict and new.verdict is not None:
+                    flips.append((key, row.verdict, cast(Verdict, new.verdict)))
+                if new != row:
+                    journal.append(new)
+    finally:
+        journal.close()
+    rows = [journal.rows[key] for key in cells if key in journal.rows]
+    write_parquet(rows, folder / "rows.parquet")
+    # Read without the usual check: the counts beside it are the old grader's.
+    old: dict[str, Any] = msgspec.json.decode((folder / "summary.json").read_bytes())
+    provenance = {**old["provenance"], "grader": GRADER_VERSION}
+    write_summary(summarise(rows, provenance, price=config.price), folder / "summary.json")
+    return Regraded(len(rows), GRADER_VERSION, tuple(flips))
+
+
+async def _graded(row: Row, cell: Cell, grader: Grader) -> Row:
+    kind = cell.question.kind or "math"
+    answer, level = row.answer, row.level
+    if row.text is not None:
+        answer, level = extract(row.text, kind, unclosed=row.guess)
+    verdict = await grader.grade(cell.task.golds[row.question], answer, kind)
+    return msgspec.structs.replace(row, verdict=verdict, answer=answer, level=level, grader=GRADER_VERSION)

@@ -1,0 +1,121 @@
+"""Every policy, the same promises: the cap holds, all is charged, replay equals online, failures surface."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinkcap.core.errors import EngineTimeout, Unsupported
+from thinkcap.core.flow import drive
+from thinkcap.core.types import Question, Run
+from thinkcap.engines.scripted import QUIET, ScriptedEngine
+from thinkcap.policies.registry import POLICIES, PolicySpec
+from thinkcap.traces.remember import Remembering
+from thinkcap.traces.store import TraceStore
+
+Q = Question("q1", ({"role": "user", "content": "2+3?"},), kind="number")
+OTHER = Question("q2", ({"role": "user", "content": "7+7?"},), kind="number")
+NAMES = list(POLICIES)
+LOOP = asyncio.Runner()  # one for all examples: a new loop each would be most of the time
+
+thoughts = st.integers(0, 60).map(lambda n: "x" * n)
+answers = st.sampled_from(["#### 5", "#### 7", "5", "", "no idea", "\\boxed{5}", "#### 5" + "z" * 40])
+endings = st.sampled_from(["", "\0"])
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> dict[str, str]:
+    """A model that may stop exactly anywhere, say nothing, repeat itself, or never close its thought."""
+    thought, answer, ending = draw(thoughts), draw(answers), draw(endings)
+    closing = draw(st.sampled_from(["</think>", ""]))
+    return {
+        "think": "<think>" + thought + closing + (answer if closing else "") + ending,
+        "nothink": draw(answers) + draw(endings),
+        "rest": draw(answers) + draw(endings),
+    }
+
+
+def engine_for(script: dict[str, str]) -> ScriptedEngine:
+    def reply(prompt: str) -> str:
+        if QUIET in prompt[-40:]:
+            return script["nothink"]
+        return script["think"] if prompt.endswith("[assistant]") else script["rest"]
+
+    return ScriptedEngine(reply, sampled=True)
+
+
+async def judge(a: str, b: str, kind: str) -> bool:
+    return a.strip(" .") == b.strip(" .")
+
+
+async def play(name: str, cap: int, engine: object) -> Run:
+    flow = PolicySpec(name).bind(other=OTHER)(Q, cap)
+    return await drive(flow, engine, judge=judge, cap=cap)  # type: ignore[arg-type]
+
+
+def facts(run: Run) -> object:
+    steps = [(s.request.stage, s.request.budget, s.completion.ids, s.completion.ended) for s in run.steps]
+    return run.answer.text, run.answer.stage, steps, run.charged
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=1000, deadline=None)
+@given(scripts(), st.integers(1, 140))
+def test_the_cap_holds_and_every_token_is_charged(name: str, script: dict[str, str], cap: int) -> None:
+    engine = engine_for(script)
+    run = LOOP.run(play(name, cap, engine))
+    assert run.charged <= cap
+    assert run.charged == sum(s.completion.generated + s.completion.forced for s in run.steps)
+    assert engine.generated == run.fresh <= run.charged
+    for step in run.steps:
+        assert step.completion.spent <= step.request.budget
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=8, deadline=None)
+@given(scripts(), st.lists(st.integers(2, 120), min_size=1, max_size=3))
+def test_replay_from_stored_traces_equals_online(name: str, script: dict[str, str], caps: list[int]) -> None:
+    async def check(folder: Path) -> None:
+        stored = engine_for(script)
+        with TraceStore.open(folder / "t.sqlite", "f") as store:
+            remembering = Remembering(stored, store)
+            for cap in sorted(caps, reverse=True):
+                online = await play(name, cap, engine_for(script))
+                assert facts(await play(name, cap, remembering)) == facts(online)
+                assert facts(await play(name, cap, remembering)) == facts(online)
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(check(Path(folder)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_answer_pass_is_never_starved(name: str) -> None:
+    """A model that would think for ever must still leave a policy that splits room to answer."""
+    endless = {"think": "<think>" + "x" * 500, "nothink": "y" * 500, "rest": "#### 5"}
+    run = await play(name, 96, engine_for(endless))
+    passes = [s for s in run.steps if s.request.inserts or s.request.prefill]
+    assert all(s.completion.generated > 0 for s in passes)
+    splits = {"close", "generous", "iris", "iris_plus", "two_pass", "mrsd", "gate", "placebo", "think[projection]"}
+    assert bool(passes) == (name in splits or name == "weighted_vote")
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_failed_call_surfaces_as_failed(name: str) -> None:
+    with pytest.raises(EngineTimeout):
+        await play(name, 64, ScriptedEngine(lambda prompt: EngineTimeout("too slow")))
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_think_only_models_refuse_by_name_or_work(name: str) -> None:
+    engine = engine_for({"think": "<think>" + "x" * 90, "nothink": "5", "rest": "#### 5"})
+    engine.card = ScriptedEngine(lambda p: "", switch="none").card
+    flow = PolicySpec(name).bind(other=OTHER)(Q, 64)
+    needs_no_nothink = name in {"think", "think[heuristic]", "think[projection]", "close", "generous"}
+    if needs_no_nothink:
+        assert (await drive(flow, engine, judge=judge, cap=64)).charged <= 64
+    else:
+        with pytest.raises(Unsupported, match="always thinks"):
+            await drive(flow, engine, judge=judge, cap=64)

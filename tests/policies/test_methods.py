@@ -1,0 +1,174 @@
+"""What each method does, on scripts small enough to follow by hand."""
+
+import pytest
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.core.flow import drive
+from thinkcap.core.types import Question, Run
+from thinkcap.engines.scripted import QUIET, ScriptedEngine
+from thinkcap.policies import parse, parse_list
+
+Q = Question("q1", ({"role": "user", "content": "2+3?"},), kind="number")
+
+
+def model(*, quick: str = "#### 4", thought: str = "x" * 20, answer: str = "#### 5", extract: str = "#### 5"):
+    """Answers `quick` at once, or thinks and then answers; `extract` is what it reads out of any trace."""
+
+    def reply(prompt: str) -> str:
+        if "Work on this so far" in prompt:
+            return extract
+        if "previous attempt" in prompt and prompt.endswith("[assistant]"):
+            return f"<think>{thought}</think>{answer}"
+        if QUIET in prompt[-30:]:
+            return quick
+        if not prompt.endswith("[assistant]"):
+            return answer  # its thought was closed by force
+        return f"<think>{thought}</think>{answer}"
+
+    return ScriptedEngine(reply, sampled=True)
+
+
+async def judge(a: str, b: str, kind: str) -> bool:
+    return a.strip() == b.strip()
+
+
+async def play(word: str, cap: int, engine: ScriptedEngine) -> Run:
+    return await drive(parse(word).bind()(Q, cap), engine, judge=judge, cap=cap)
+
+
+def stages(run: Run) -> list[str]:
+    return [s.request.stage for s in run.steps]
+
+
+async def test_town_accepts_a_probe_that_ended() -> None:
+    run = await play("town(first=10)", 64, model())
+    assert (run.answer.text, stages(run)) == ("#### 4", ["probe"])
+
+
+async def test_town_escalates_on_the_end_of_turn_not_on_length() -> None:
+    probe = "y" * 9  # ends as its tenth token, exactly at the budget: it ended
+    assert stages(await play("town(first=10)", 64, model(quick=probe))) == ["probe"]
+    run = await play("town(first=9)", 64, model(quick=probe))
+    assert (run.answer.text, stages(run)) == ("#### 5", ["probe", "think"])
+
+
+async def test_iris_reads_a_completed_chain_after_its_thought() -> None:
+    run = await play("iris(first=4,answer=12)", 80, model(thought="I say #### 9"))
+    assert (run.answer.text, run.answer.stage) == ("#### 5", "think")
+
+
+async def test_iris_extracts_from_a_cut_chain_and_charges_town_plus_the_answer() -> None:
+    engine = model(thought="x" * 100, extract="#### 6")
+    iris = await play("iris(first=4,think=20,answer=12)", 36, engine)
+    town = await play("town(first=4,second=20)", 36, engine)
+    assert (iris.answer.text, stages(iris)) == ("#### 6", ["probe", "think", "extract"])
+    assert iris.charged == town.charged + iris.steps[-1].completion.spent
+    assert iris.reread == 20
+
+
+async def test_iris_plus_retries_a_weak_reading_and_charges_both() -> None:
+    run = await play("iris_plus(first=4,think=20,answer=10,retry=10)", 44, model(thought="x" * 100, extract="hm"))
+    assert stages(run) == ["probe", "think", "extract", "retry"]
+    assert run.reread == 40
+    good = await play("iris_plus(first=4,think=20,answer=10,retry=10)", 44, model(thought="x" * 100))
+    assert stages(good) == ["probe", "think", "extract"]
+
+
+async def test_mrsd_needs_two_rounds_that_agree() -> None:
+    run = await play("mrsd(first=4,think=40,answer=10)", 154, model())
+    assert run.answer.notes["rounds"] == 2
+    assert run.answer.notes["converged"]
+    assert stages(run) == ["probe", "think1", "think2"]
+
+
+async def test_mrsd_hints_the_previous_answer_without_the_trace() -> None:
+    run = await play("mrsd(first=4,think=40,answer=10)", 154, model())
+    said = run.steps[2].request.messages[-1]["content"]
+    assert "5" in said
+    assert "xxx" not in said
+
+
+async def test_mrsd_majority_prefers_the_latest_of_a_tie() -> None:
+    answers = iter(["#### 1", "#### 2", "#### 3"])
+
+    def reply(prompt: str) -> str:
+        return "y" * 50 if QUIET in prompt[-30:] else f"<think>x</think>{next(answers)}"
+
+    run = await play("mrsd(first=4,think=40,answer=10)", 154, ScriptedEngine(reply))
+    assert run.answer.text == "#### 3"
+    assert not run.answer.notes["converged"]
+
+
+async def test_close_forces_the_thought_shut_and_counts_that() -> None:
+    run = await play("close(reserve=20)", 40, model(thought="x" * 100))
+    assert stages(run) == ["think", "close"]
+    assert run.answer.text == "#### 5"
+    assert run.steps[1].completion.forced > 0
+    assert run.charged <= 40
+
+
+async def test_close_goes_on_with_an_answer_that_had_begun() -> None:
+    run = await play("close(reserve=10)", 20, model(thought="x" * 5, answer="#### 5"))
+    assert run.answer.text == "#### 5"
+    assert run.steps[1].completion.forced == 0
+
+
+async def test_pipelines_of_a_cut_chain() -> None:
+    engine = model(thought="so 3 and then " * 10)
+    assert (await play("think", 30, engine)).answer.text is None
+    guess = (await play("think[heuristic]", 30, engine)).answer
+    assert guess.guess
+    assert "so 3" in (guess.text or "")
+    projected = await play("think[projection]", 80, engine)
+    assert projected.answer.text == "#### 5"
+    assert stages(projected) == ["think", "project"]
+
+
+async def test_votes_by_equivalence_with_the_earliest_in_a_tie() -> None:
+    said = ["#### 1", "#### 2", "#### 2", "#### 1", ""]
+
+    def reply(prompt: str) -> str:
+        return said[int(prompt.rpartition("[seed ")[2].rstrip("]"))]
+
+    run = await play("vote", 100, ScriptedEngine(reply, sampled=True))
+    assert run.answer.text == "#### 1"
+    assert run.answer.notes["votes"] == (2, 2)
+
+
+async def test_gate_hands_over_below_the_threshold() -> None:
+    def reply(prompt: str) -> str:
+        seed = prompt.rpartition("[seed ")[2].rstrip("]") if "[seed" in prompt else ""
+        return f"#### {seed}" if seed else "#### 42"
+
+    run = await play("gate(otherwise=nothink)", 100, ScriptedEngine(reply, sampled=True))
+    assert run.answer.text == "#### 42"
+    assert run.answer.notes["agree"] == 1
+    calm = await play("gate(otherwise=nothink)", 100, ScriptedEngine(lambda p: "#### 7"))
+    assert calm.answer.text == "#### 7"
+    assert len(calm.steps) == 5
+
+
+async def test_weighted_vote_counts_the_stronger_voter() -> None:
+    def reply(prompt: str) -> str:
+        return "#### 1" if "[seed" in prompt else "#### 2"
+
+    word = "weighted_vote(samples=3,weight={},other=nothink)"
+    assert (await play(word.format(4), 100, ScriptedEngine(reply, sampled=True))).answer.text == "#### 2"
+    assert (await play(word.format(2), 100, ScriptedEngine(reply, sampled=True))).answer.text == "#### 1"
+
+
+def test_unknown_names_and_options_are_refused_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'iris'"):
+        parse("iriss")
+    with pytest.raises(ConfigError, match="no option 'frist'; did you mean 'first'"):
+        parse("town(frist=3)")
+    with pytest.raises(ConfigError, match="wanted option=value"):
+        parse("town(3)")
+
+
+def test_lists_of_policies() -> None:
+    assert [s.label for s in parse_list("nothink, town(first=3,second=4)")] == [
+        "nothink",
+        "town(first=3,second=4)",
+    ]
+    assert len(parse_list("all")) > 10
