@@ -77,11 +77,12 @@ class Client:
         return await self._patiently(lambda left: self._whole("POST", path, body, left, parse))
 
     async def stream(self, path: str, body: Json, take: Callable[[Any], bool]) -> None:
-        """Hands every event to `take` until it says the answer is complete; stopping before that is an error."""
+        """Hands every event to `take`, which says when the answer is complete; ending before that is an error."""
         begun = False
 
         async def once(left_s: float) -> None:
             nonlocal begun
+            complete = False
             timeout = aiohttp.ClientTimeout(
                 total=left_s, sock_connect=self.patience.connect_s, sock_read=self.patience.between_bytes_s
             )
@@ -94,15 +95,19 @@ class Client:
                         first.reschedule(None)
                         event = self._event(path, data)
                         begun = True
-                        if take(event):
-                            return
+                        complete = take(event) or complete
             except TimeoutError as err:
                 raise self._late(path) from err
-            except (KeyError, IndexError, TypeError, AttributeError) as err:
+            except (KeyError, IndexError, TypeError, AttributeError, ValueError) as err:
                 raise self._garbled(path, f"an event without {err!r}") from err
-            raise EngineUnreachable(
-                f"{self._at(path)} stopped in the middle of an answer; what came before is thrown away. Run again"
-            )
+            except EngineError:
+                # Once the answer is whole, what breaks behind it (a missing [DONE]) harms nobody.
+                if not complete:
+                    raise
+            if not complete:
+                raise EngineUnreachable(
+                    f"{self._at(path)} stopped in the middle of an answer; what came is thrown away. Run again"
+                )
 
         await self._patiently(once, again=lambda: not begun)
 
@@ -135,9 +140,9 @@ class Client:
             raw = await response.read()
         try:
             return parse(json.loads(raw))
-        except ValueError as err:
+        except json.JSONDecodeError as err:
             raise self._garbled(path, f"{raw[:120]!r}, which is no JSON") from err
-        except (KeyError, IndexError, TypeError, AttributeError) as err:
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as err:
             raise self._garbled(path, f"an answer without {err!r}: {raw[:200]!r}") from err
 
     def _event(self, path: str, data: str) -> Any:

@@ -17,6 +17,7 @@ from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Message, Request, Sampling
+from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import Vocabulary
 from thinkcap.engines.manner import CLOSE, OPEN, Manner
@@ -29,7 +30,7 @@ _OPTIONS = {
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
 }
-_FIELDS = ["content", "tokens", "stop_type", "tokens_predicted", "tokens_evaluated", "truncated"]
+_FIELDS = ["content", "tokens", "stop_type", "tokens_predicted", "truncated", "model"]
 
 
 class LlamaServer:
@@ -55,6 +56,7 @@ class LlamaServer:
         self._slots = asyncio.Semaphore(card.concurrency)
         self._splicer = Splicer(manner, self.render, self.tokenize)
         self._read: Recent[str] = Recent(65536)
+        self._served = Served(card.model)
 
     async def prompt(self, request: Request) -> Prompt:
         body = constraints(request, _OPTIONS, self.card.model)
@@ -137,11 +139,12 @@ class LlamaServer:
                 last.update(event)
             return bool(event["stop"])
 
-        # The last event has no fields but those named here, `stop` among them.
+        # The named fields would be all that the last event has, and it must say `stop`.
         await self._client.stream("/completion", {**body, "stream": True, "response_fields": []}, take)
         return _checked({**last, "tokens": tokens, "content": "".join(content)})
 
     async def _output(self, answer: Mapping[str, Any], prompt_tokens: int) -> Output:
+        self._served.check(answer.get("model"))
         ids = tuple(answer["tokens"])
         stop = answer["stop_type"]
         if stop == "eos":

@@ -1,0 +1,109 @@
+"""Notices a model swapped under a run: by the name in each answer, and by a greedy sentence asked for again.
+
+A remote server's weights cannot be hashed; its name and what it says to a fixed question stand for them.
+
+    engine = await Watched.begin(engine, every=256, seconds=600)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt
+from thinkcap.core.errors import ModelChanged
+from thinkcap.core.types import GREEDY, Question, Request, Sampling
+
+_SONG = Question("canary", ({"role": "user", "content": "Write one sentence about a river and a clock."},))
+_TOKENS = 12
+_CONFIRM = 2
+"""Batched greedy decoding may differ from a lone one by itself: a difference must show this often again."""
+
+
+class Served:
+    """The model's name in the answers must stay what it was in the first."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._first: str | None = None
+
+    def check(self, name: Any) -> None:
+        if not isinstance(name, str) or not name:
+            return
+        if self._first is None:
+            self._first = name
+        if name != self._first:
+            raise ModelChanged(
+                f"the server answered as '{name}' and was '{self._first}' at the start; "
+                f"start again with a store of its own, or bring the first model back"
+            )
+
+
+class _Settable(Engine, Protocol):
+    card: EngineCard
+
+
+class Watched:
+    """An engine around an engine that sings the canary's song now and then."""
+
+    def __init__(
+        self, engine: Engine, song: str, every: int, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._engine = engine
+        self._song = song
+        self._every, self._seconds, self._clock = every, seconds, clock
+        self._calls, self._sung = 0, clock()
+        self._lock = asyncio.Lock()
+
+    @classmethod
+    async def begin(cls, engine: _Settable, every: int, seconds: float) -> Watched:
+        """Sings once and puts the fingerprint on the card."""
+        song = await _sing(engine)
+        mark = hashlib.sha256(song.encode()).hexdigest()[:16]
+        engine.card = replace(engine.card, fingerprint=f"{engine.card.model}-{mark}")
+        return cls(engine, song, every, seconds)
+
+    @property
+    def card(self) -> EngineCard:
+        return self._engine.card
+
+    async def prompt(self, request: Request) -> Prompt:
+        return await self._engine.prompt(request)
+
+    async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
+        self._calls += 1
+        if self._due():
+            async with self._lock:
+                if self._due():
+                    await self.check_canary()
+        return await self._engine.generate(prompt, limit, sampling, emit)
+
+    async def read(self, ids: Sequence[int]) -> str:
+        return await self._engine.read(ids)
+
+    async def aclose(self) -> None:
+        await self._engine.aclose()
+
+    async def check_canary(self) -> None:
+        """Raises ModelChanged when the song is another one, and stays so."""
+        for _ in range(1 + _CONFIRM):
+            if await _sing(self._engine) == self._song:
+                self._calls, self._sung = 0, self._clock()
+                return
+        raise ModelChanged(
+            f"the server at model '{self.card.model}' now says something else to the same question than at the "
+            f"start; its weights or settings changed. Start again with a store of its own"
+        )
+
+    def _due(self) -> bool:
+        return self._calls >= self._every or self._clock() - self._sung >= self._seconds
+
+
+async def _sing(engine: Engine) -> str:
+    request = Request(_SONG, "think", _TOKENS, stage="canary")
+    output = await engine.generate(await engine.prompt(request), _TOKENS, GREEDY)
+    return output.text

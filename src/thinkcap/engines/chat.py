@@ -1,0 +1,253 @@
+"""Any `/chat/completions`: text in, text out, for servers that take no ids. Nothing can be cut here.
+
+Reasoning arrives under one of two names, or inside the content between tags; a cut inside the thought and one
+inside the answer are told apart. Tokens are the server's own count where it gives one.
+
+    engine = ChatEngine(client, card, manner, "qwen3-8b", "template", "/v1/chat/completions")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
+from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
+from thinkcap.core.prompts import HERE
+from thinkcap.core.thinking import Delta
+from thinkcap.core.types import Mode, Request, Sampling, Span
+from thinkcap.engines.canary import Served
+from thinkcap.engines.client import Client
+from thinkcap.engines.manner import CLOSE, OPEN, Manner, switches
+
+Dialect = str
+"""The name a server has for its thinking switch."""
+
+
+def switched(dialect: Dialect, mode: Mode) -> dict[str, Any]:
+    """The request fields that turn thinking on or off."""
+    on = mode == "think"
+    if dialect == "template":
+        return {"chat_template_kwargs": switches(mode)}
+    if dialect == "effort":
+        return {} if on else {"reasoning_effort": "none"}
+    if dialect == "type":
+        return {"thinking": {"type": "enabled" if on else "disabled"}}
+    if dialect == "enabled":
+        return {"reasoning": {"enabled": on}}
+    return {}
+
+
+DIALECTS: tuple[Dialect, ...] = ("template", "effort", "type", "enabled")
+
+
+class ChatEngine:
+    """`count` asks the server how many tokens a text has; without it, and without usage, they are estimated."""
+
+    def __init__(
+        self,
+        client: Client,
+        card: EngineCard,
+        manner: Manner,
+        served: str,
+        dialect: Dialect,
+        path: str,
+        count: Callable[[str], Awaitable[int]] | None = None,
+    ) -> None:
+        self.card = card
+        self._client = client
+        self._model = served
+        self._manner = manner
+        self._dialect = dialect
+        self._path = path
+        self._count = count
+        self._slots = asyncio.Semaphore(card.concurrency)
+        self._served = Served(card.model)
+        self._limit_name = "max_tokens"
+
+    async def prompt(self, request: Request) -> Prompt:
+        question = request.question
+        messages = _inserted(self._manner.messages(request.messages, request.mode), request.inserts, request.stage)
+        begun = self._manner.block(request.mode) + "".join(
+            p.text if isinstance(p, Span) else p for p in request.prefill
+        )
+        body: dict[str, Any] = {"messages": messages, **switched(self._dialect, request.mode)}
+        if begun:
+            if not self.card.prefills:
+                raise Unsupported(
+                    f"'{self.card.model}' over chat does not let the assistant's turn be begun; "
+                    f"use --nothink-by native or prompt, or a server with an ids transport"
+                )
+            messages.append({"role": "assistant", "content": begun})
+            body |= {"continue_final_message": True, "add_generation_prompt": False}
+        if request.final:
+            body |= {k: v for k, v in question.options.items() if v is not None}
+            if question.format is not None:
+                body["response_format"] = dict(question.format)
+            if question.tools:
+                body["tools"] = list(map(dict, question.tools))
+        ours = [await self._counted(p) for p in request.prefill if isinstance(p, str)]
+        opened, closed = self._manner.state(request)
+        return Prompt(None, body, forced=sum(ours), opened=opened, closed=closed)
+
+    async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
+        body = {**prompt.body, "model": self._model, "temperature": sampling.temperature}
+        if not sampling.greedy:
+            body |= {"top_p": sampling.top_p, "seed": sampling.seed}
+        async with self._slots:
+            try:
+                reply = await self._reply({**body, self._limit_name: limit}, emit)
+            except EngineRefused as err:
+                # OpenAI's reasoning models know the limit only under its newer name.
+                if (
+                    err.status != 400
+                    or "max_completion_tokens" not in str(err)
+                    or self._limit_name != "max_tokens"
+                ):
+                    raise
+                self._limit_name = "max_completion_tokens"
+                reply = await self._reply({**body, self._limit_name: limit}, emit)
+        self._served.check(reply.model)
+        return await self._output(reply, limit)
+
+    async def read(self, ids: Sequence[int]) -> str:
+        raise Unsupported(f"'{self.card.model}' is asked over chat and has no token ids to read")
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def _reply(self, body: Mapping[str, Any], emit: Emit | None) -> Reply:
+        if emit is None:
+            return await self._client.post(self._path, body, Reply.whole)
+        reply = Reply()
+
+        def take(event: Any) -> bool:
+            for delta in reply.add(event):
+                emit(delta)
+            return reply.finish is not None
+
+        await self._client.stream(
+            self._path, {**body, "stream": True, "stream_options": {"include_usage": True}}, take
+        )
+        return reply
+
+    async def _output(self, reply: Reply, limit: int) -> Output:
+        if reply.finish == "content_filter":
+            raise EngineRefused(f"the server's content filter stopped an answer of '{self.card.model}'")
+        if reply.finish not in ("stop", "length", "tool_calls", "function_call"):
+            raise EngineGarbled(f"the server stopped for '{reply.finish}'; wanted stop, length or tool_calls")
+        text, thought, answer = reply.content, None, None
+        if reply.thought:
+            thought, answer = reply.thought.strip("\n"), reply.content.lstrip("\n") or None
+            text = f"{OPEN}\n{thought}" + ("" if answer is None else f"\n{CLOSE}\n\n{answer}")
+        extras: dict[str, Any] = {}
+        if reply.calls:
+            extras["tool_calls"] = [reply.calls[i] for i in sorted(reply.calls)]
+        if reply.logprobs is not None:
+            extras["logprobs"] = reply.logprobs
+        usage = reply.usage or {}
+        tokens = usage.get("completion_tokens")
+        if not isinstance(tokens, int):
+            tokens = min(limit, await self._counted(text) + (reply.finish != "length"))
+            extras["tokens_source"] = "counted" if self._count else "estimated"
+        if tokens > limit:
+            raise EngineRefused(
+                f"the server generated {tokens} tokens where {self._limit_name} was {limit}: it does not hold the "
+                f"limit, so nothing can be promised about a cap"
+            )
+        details = usage.get("completion_tokens_details") or {}
+        return Output(
+            text,
+            reply.finish != "length",
+            tokens,
+            thought=thought,
+            answer=answer,
+            fresh=tokens,
+            prompt_tokens=int(usage.get("prompt_tokens") or 0),
+            think_tokens=int(details.get("reasoning_tokens") or 0),
+            finish=reply.finish,
+            extras=extras,
+        )
+
+    async def _counted(self, text: str) -> int:
+        # About four characters a token where nobody can say.
+        return await self._count(text) if self._count else -(-len(text) // 4)
+
+
+@dataclass
+class Reply:
+    """One answer, whole or put together from a stream."""
+
+    content: str = ""
+    thought: str = ""
+    finish: str | None = None
+    model: str | None = None
+    usage: Mapping[str, Any] | None = None
+    calls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    logprobs: Any = None
+
+    @classmethod
+    def whole(cls, answer: Any) -> Reply:
+        choice = answer["choices"][0]
+        message = choice["message"]
+        return cls(
+            content=message.get("content") or "",
+            thought=message.get("reasoning_content") or message.get("reasoning") or "",
+            finish=str(choice["finish_reason"]),
+            model=answer.get("model"),
+            usage=answer.get("usage"),
+            calls=dict(enumerate(message.get("tool_calls") or ())),
+            logprobs=choice.get("logprobs"),
+        )
+
+    def add(self, event: Any) -> list[Delta]:
+        """Takes one event of a stream; what a reader may see of it comes back."""
+        self.model = event.get("model") or self.model
+        self.usage = event.get("usage") or self.usage
+        shown: list[Delta] = []
+        for choice in event["choices"]:
+            delta = choice.get("delta") or {}
+            thought = delta.get("reasoning_content") or delta.get("reasoning") or ""
+            content = delta.get("content") or ""
+            if thought:
+                shown.append(Delta(thought, "thought"))
+            if content:
+                # Without a reasoning field the content may hold the tags itself: the splitter looks.
+                shown.append(Delta(content, "answer" if self.thought or thought else None))
+            self.thought += thought
+            self.content += content
+            for call in delta.get("tool_calls") or ():
+                self._call(call)
+            self.finish = choice.get("finish_reason") or self.finish
+        return shown
+
+    def _call(self, piece: Mapping[str, Any]) -> None:
+        call = self.calls.setdefault(
+            int(piece.get("index", 0)), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        )
+        call["id"] = piece.get("id") or call["id"]
+        function = piece.get("function") or {}
+        call["function"]["name"] += function.get("name") or ""
+        call["function"]["arguments"] += function.get("arguments") or ""
+
+
+def _inserted(messages: Sequence[Mapping[str, Any]], inserts: Sequence[Span], stage: str) -> list[dict[str, Any]]:
+    """Over chat a trace goes in as text."""
+    spans = iter(inserts)
+    filled = []
+    for message in messages:
+        content = message.get("content")
+        if inserts and isinstance(content, str) and HERE in content:
+            first, *rest = content.split(HERE)
+            for tail in rest:
+                span = next(spans, None)
+                if span is None:
+                    raise Unsupported(
+                        f"stage '{stage}' has more marks U+FFFC in its messages than traces to insert"
+                    )
+                first += span.text + tail
+            content = first
+        filled.append({**message, "content": content})
+    return filled

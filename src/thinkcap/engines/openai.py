@@ -1,0 +1,257 @@
+"""Any OpenAI-compatible endpoint: `http://host/v1#model-name`, by token ids where the server offers them.
+
+What the server is and can do is found out at the start with a few cheap questions: its models, two addresses
+only vLLM or llama.cpp have, and a dozen generated tokens. Keys come from the environment alone.
+
+    engine = await open_engine("http://localhost:8000/v1#Qwen/Qwen3-8B", concurrency=64)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from thinkcap.core.engine import Engine, EngineCard, Transport
+from thinkcap.core.errors import ConfigError, EngineGarbled, EngineRefused, Unsupported
+from thinkcap.core.names import nearest
+from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.types import GREEDY, Mode, Question, Request
+from thinkcap.engines.canary import Watched
+from thinkcap.engines.chat import DIALECTS, ChatEngine, Dialect
+from thinkcap.engines.client import Client, Patience
+from thinkcap.engines.llama_server import LlamaServer
+from thinkcap.engines.manner import CLOSE, OPEN, Manner, NothinkBy, check_nothink_by
+from thinkcap.engines.vllm import VllmServer
+
+Kind = Literal["llama-server", "vllm", "other"]
+_KEYS = ("THINKCAP_API_KEY", "OPENAI_API_KEY")
+_PROBE_TOKENS = 16
+
+
+async def open_engine(
+    model: str,
+    *,
+    transport: Transport | Literal["auto"] = "auto",
+    concurrency: int = 0,
+    context: int = 0,
+    nothink_by: NothinkBy = "auto",
+    prompts: Prompts = PROMPTS,
+    prefills: bool = False,
+    opens_thought: bool = False,
+    patience: Patience | None = None,
+    canary_every: int = 500,
+    canary_s: float = 600.0,
+) -> Engine:
+    """`prefills` and `opens_thought` tell of a chat server what cannot be asked: that a last assistant message is
+    continued, and that its answers begin inside the thought."""
+    check_nothink_by(nothink_by)
+    if transport not in ("auto", "ids", "chat"):
+        raise ConfigError(f"unknown transport '{transport}'{nearest(transport, ['auto', 'ids', 'chat'])}")
+    base, name = _address(model)
+    key = next((os.environ[k] for k in _KEYS if os.environ.get(k)), None)
+    patience = patience or Patience()
+    client = Client(base.removesuffix("/v1"), key, patience, connections=max(64, concurrency + 8))
+    try:
+        facts = await _facts(client, base, name)
+        if transport == "ids" and facts.kind == "other":
+            raise Unsupported(
+                f"{base} is neither vLLM nor llama-server and offers no token ids; use transport chat"
+            )
+        facts = replace(facts, concurrency=concurrency or facts.concurrency, context=context or facts.context)
+        engine: LlamaServer | VllmServer | ChatEngine
+        if transport == "chat" or facts.kind == "other":
+            engine = await _chat(client, facts, nothink_by, prompts, prefills, opens_thought)
+        else:
+            engine = await _by_ids(client, facts, nothink_by, prompts)
+        return await Watched.begin(engine, canary_every, canary_s)
+    except BaseException:
+        await client.aclose()
+        raise
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What a few GET requests tell."""
+
+    kind: Kind
+    name: str
+    path: str
+    """What stands between the server's root and `/chat/completions`."""
+    context: int
+    concurrency: int
+    version: str = ""
+    template: str = ""
+    end: str = ""
+
+
+def _address(model: str) -> tuple[str, str]:
+    base, _, name = model.partition("#")
+    parts = urlsplit(base)
+    try:
+        host, _port = parts.hostname, parts.port
+    except ValueError as err:
+        raise ConfigError(f"'{base}' is not an address ({err}); wanted http://host:port/v1#model-name") from err
+    if not host:
+        raise ConfigError(f"'{base}' names no host; wanted http://host:port/v1#model-name")
+    if parts.username or parts.password:
+        raise ConfigError(
+            "the address holds a password; keys are taken from THINKCAP_API_KEY or OPENAI_API_KEY only"
+        )
+    if parts.query:
+        raise ConfigError(f"'{base}' has a query part; wanted http://host:port/v1#model-name")
+    return base.rstrip("/"), name
+
+
+async def _facts(client: Client, base: str, name: str) -> _Facts:
+    path = base.removeprefix(client.base)
+    listed = await _models(client, path, bool(name))
+    if not name:
+        if len(listed) != 1:
+            raise ConfigError(
+                f"{base} serves {len(listed)} models ({', '.join(list(listed)[:5])}); name one: {base}#model-name"
+            )
+        (name,) = listed
+    elif listed and name not in listed:
+        raise ConfigError(f"{base} does not serve '{name}'{nearest(name, listed)}")
+    entry = listed.get(name, {})
+    props = await _maybe(client, "/props")
+    if "default_generation_settings" in props:
+        settings = props["default_generation_settings"]
+        return _Facts(
+            "llama-server",
+            name,
+            path,
+            context=int(settings.get("n_ctx") or 0),
+            concurrency=int(props.get("total_slots") or 1),
+            version=f"llama-server {props.get('build_info', '')}".strip(),
+            template=str(props.get("chat_template", "")),
+            end=str(props.get("eos_token", "")),
+        )
+    context = int(entry.get("max_model_len") or 0)
+    if entry.get("owned_by") == "vllm" or context:
+        version = await _maybe(client, "/version")
+        if "version" in version and await _returns_ids(client, name):
+            return _Facts("vllm", name, path, context, concurrency=64, version=f"vllm {version['version']}")
+    return _Facts("other", name, path, context, concurrency=8)
+
+
+async def _models(client: Client, path: str, named: bool) -> dict[str, Mapping[str, Any]]:
+    try:
+        return await client.get(f"{path}/models", lambda j: {str(m["id"]): m for m in j["data"]})
+    except EngineRefused as err:
+        # A server without the list is fine as long as somebody named the model.
+        if named and err.status in (404, 405, 501):
+            return {}
+        raise
+
+
+async def _maybe(client: Client, path: str) -> Mapping[str, Any]:
+    """An address only some servers have: whatever else it says counts as no."""
+    try:
+        found: Any = await client.get(path)
+    except (EngineRefused, EngineGarbled):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+async def _returns_ids(client: Client, name: str) -> bool:
+    body = {"model": name, "messages": [{"role": "user", "content": "Hi"}]}
+    try:
+        ids = await client.post("/tokenize", body, lambda j: list(map(int, j["tokens"])))
+        ask = {"model": name, "prompt": ids, "max_tokens": 1, "temperature": 0, "return_token_ids": True}
+        return await client.post("/v1/completions", ask, lambda j: isinstance(j["choices"][0]["token_ids"], list))
+    except (EngineRefused, EngineGarbled):
+        return False
+
+
+def _card(facts: _Facts, manner: Manner, transport: Transport, **more: Any) -> EngineCard:
+    return EngineCard(
+        engine="openai",
+        model=facts.name,
+        fingerprint=facts.name,
+        transport=transport,
+        switch=manner.switch,
+        context=facts.context,
+        concurrency=facts.concurrency,
+        version=facts.version,
+        **more,
+    )
+
+
+async def _by_ids(
+    client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts
+) -> LlamaServer | VllmServer:
+    blank = Manner("none", prompts)
+    probe: LlamaServer | VllmServer
+    if facts.kind == "vllm":
+        probe = VllmServer(client, _card(facts, blank, "ids"), blank, facts.name)
+    else:
+        probe = LlamaServer(client, _card(facts, blank, "ids"), blank)
+    manner = await Manner.found(probe.render, facts.template, nothink_by, prompts)
+    close = await probe.tokenize(CLOSE, False)
+    card = _card(facts, manner, "ids", close_id=close[0] if len(close) == 1 else None, formats=True)
+    if facts.kind == "vllm":
+        return VllmServer(client, card, manner, facts.name)
+    end = await probe.tokenize(facts.end, False)
+    return LlamaServer(client, card, manner, end_id=end[0] if len(end) == 1 else None)
+
+
+async def _chat(
+    client: Client,
+    facts: _Facts,
+    nothink_by: NothinkBy,
+    prompts: Prompts,
+    prefills: bool,
+    opens: bool,
+) -> ChatEngine:
+    blank = Manner("native", prompts, opens=opens)
+    path = f"{facts.path}/chat/completions"
+    card = _card(facts, blank, "chat", formats=True, tools=True, prefills=prefills)
+
+    async def thinks(dialect: Dialect, mode: Mode) -> bool | None:
+        """Whether a few tokens hold a thought; None where the server refuses the question."""
+        engine = ChatEngine(client, card, blank, facts.name, dialect, path)
+        greeting = Question("probe", ({"role": "user", "content": "What is 17 + 25?"},))
+        request = Request(greeting, mode, _PROBE_TOKENS, stage="probe")
+        try:
+            output = await engine.generate(await engine.prompt(request), _PROBE_TOKENS, GREEDY)
+        except EngineRefused as err:
+            if err.status in (400, 422):
+                return None
+            raise
+        return bool(output.thought) or OPEN in output.text or (opens and CLOSE not in output.text)
+
+    native = await _dialect(thinks) if nothink_by in ("auto", "native") else None
+    if nothink_by == "native" and not native:
+        raise Unsupported(
+            f"no known switch turns thinking off at '{facts.name}'; use --nothink-by block or --nothink-by prompt"
+        )
+    able = await thinks("", "think") if nothink_by == "auto" and not native else True
+    switch = nothink_by if nothink_by != "auto" else "native" if native else "none" if able else "prompt"
+    manner = Manner(switch, prompts, opens=opens)
+    count = _counter(client, facts.name) if facts.kind != "other" else None
+    return ChatEngine(client, replace(card, switch=switch), manner, facts.name, native or "", path, count)
+
+
+async def _dialect(thinks: Callable[[Dialect, Mode], Awaitable[bool | None]]) -> Dialect | None:
+    """The first switch that is taken, thinks when on and does not when off."""
+    for dialect in DIALECTS:
+        off, on = await asyncio.gather(thinks(dialect, "nothink"), thinks(dialect, "think"))
+        if on and off is False:
+            return dialect
+        if on is False and off is False:
+            return None
+    return None
+
+
+def _counter(client: Client, name: str) -> Callable[[str], Awaitable[int]]:
+    async def count(text: str) -> int:
+        # Each of the two servers reads its own field and ignores the other.
+        body = {"model": name, "content": text, "prompt": text, "parse_special": True, "add_special_tokens": False}
+        return await client.post("/tokenize", body, lambda j: len(j["tokens"]))
+
+    return count

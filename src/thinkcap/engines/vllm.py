@@ -1,0 +1,163 @@
+"""vLLM by token ids: `/tokenize` renders and tokenizes, `/v1/completions` takes ids and returns them.
+
+engine = VllmServer(client, card, manner)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
+from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
+from thinkcap.core.thinking import Delta
+from thinkcap.core.types import Message, Request, Sampling
+from thinkcap.engines.canary import Served
+from thinkcap.engines.client import Client
+from thinkcap.engines.manner import Manner
+from thinkcap.engines.splice import Ids, Recent, Splicer, constraints, schema
+
+_OPTIONS = {
+    "stop": "stop",
+    "logit_bias": "logit_bias",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+}
+
+
+class VllmServer:
+    """`served` is the model's name on the server; every call must say it."""
+
+    def __init__(self, client: Client, card: EngineCard, manner: Manner, served: str) -> None:
+        self.card = card
+        self._client = client
+        self._model = served
+        self._splicer = Splicer(manner, self.render, self.tokenize)
+        self._ends: set[int] = set()
+        self._read: Recent[str] = Recent(65536)
+        self._slots = asyncio.Semaphore(card.concurrency)
+        self._served = Served(card.model)
+
+    async def prompt(self, request: Request) -> Prompt:
+        body = constraints(request, _OPTIONS, self.card.model)
+        wanted = schema(request, self.card.model)
+        if wanted is not None:
+            body["structured_outputs"] = {"json": wanted}
+        prompt = await self._splicer.prompt(request, body)
+        if wanted is not None and request.mode == "think" and not prompt.closed:
+            raise Unsupported(
+                f"stage '{request.stage}' writes a thought before its answer, and a response format would bind "
+                f"the thought too; use a policy with an answer pass of its own (iris, two_pass, close)"
+            )
+        return prompt
+
+    async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
+        if prompt.ids is None:
+            raise Unsupported(f"'{self.card.engine}' takes token ids; this prompt was made for a chat transport")
+        if self.card.context and len(prompt.ids) + limit > self.card.context:
+            raise EngineRefused(
+                f"prompt of {len(prompt.ids)} tokens and a budget of {limit} exceed the context of "
+                f"{self.card.context} tokens; lower the budget or serve the model with a larger context"
+            )
+        body: dict[str, Any] = {
+            "model": self._model,
+            "prompt": list(prompt.ids),
+            "max_tokens": limit,
+            "temperature": sampling.temperature,
+            "top_p": 1.0 if sampling.greedy else sampling.top_p,
+            "top_k": -1,
+            "min_p": 0.0,
+            "repetition_penalty": 1.0,
+            "return_token_ids": True,
+            "skip_special_tokens": False,
+            "add_special_tokens": False,
+            **prompt.body,
+        }
+        if not sampling.greedy:
+            body["seed"] = sampling.seed
+        async with self._slots:
+            answer = await (
+                self._streamed(body, emit) if emit else self._client.post("/v1/completions", body, _whole)
+            )
+        return await self._output(answer, len(prompt.ids), limit, streamed=emit is not None)
+
+    async def read(self, ids: Sequence[int]) -> str:
+        kept = tuple(i for i in ids if i not in self._ends)
+        if not kept:
+            return ""
+        body = {"model": self._model, "tokens": kept}
+        return await self._read.get(
+            kept, lambda: self._client.post("/detokenize", body, lambda j: str(j["prompt"]))
+        )
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def render(self, messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
+        """Through ids and back: vLLM shows no rendered text, and special tokens survive the way."""
+        body = {
+            "model": self._model,
+            "messages": list(map(dict, messages)),
+            "add_generation_prompt": True,
+            "chat_template_kwargs": dict(switches),
+        }
+        ids = await self._client.post("/tokenize", body, lambda j: list(map(int, j["tokens"])))
+        return await self._client.post(
+            "/detokenize", {"model": self._model, "tokens": ids}, lambda j: str(j["prompt"])
+        )
+
+    async def tokenize(self, text: str, first: bool) -> Ids:
+        """The template has written its BOS itself, so none is ever added here."""
+        if not text:
+            return ()
+        body = {"model": self._model, "prompt": text, "add_special_tokens": False}
+        return await self._client.post("/tokenize", body, lambda j: tuple(map(int, j["tokens"])))
+
+    async def _streamed(self, body: Mapping[str, Any], emit: Emit) -> dict[str, Any]:
+        whole: dict[str, Any] = {"token_ids": [], "text": "", "finish_reason": None}
+
+        def take(event: Any) -> bool:
+            whole["model"] = event.get("model")
+            for choice in event["choices"]:
+                whole["token_ids"] += choice["token_ids"] or []
+                whole["text"] += choice["text"]
+                whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
+                whole["stop_reason"] = choice.get("stop_reason")
+                if choice["text"]:
+                    emit(Delta(choice["text"]))
+            return whole["finish_reason"] is not None
+
+        await self._client.stream("/v1/completions", {**body, "stream": True}, take)
+        return whole
+
+    async def _output(self, answer: Mapping[str, Any], prompt_tokens: int, limit: int, streamed: bool) -> Output:
+        self._served.check(answer.get("model"))
+        ids = tuple(map(int, answer["token_ids"]))
+        finish = answer["finish_reason"]
+        if not ids or len(ids) > limit or finish not in ("stop", "length"):
+            raise EngineGarbled(
+                f"the server sent {len(ids)} token ids for a limit of {limit} and stopped for '{finish}'; "
+                f"wanted 1 to {limit} and stop or length"
+            )
+        word = isinstance(answer.get("stop_reason"), str)
+        if finish == "stop" and not word:
+            self._ends.add(ids[-1])
+        text = answer["text"] if word or streamed else await self.read(ids)
+        return Output(
+            text,
+            finish == "stop",
+            len(ids),
+            ids=ids,
+            fresh=len(ids),
+            prompt_tokens=prompt_tokens,
+            finish=finish,
+        )
+
+
+def _whole(answer: Any) -> dict[str, Any]:
+    choice = answer["choices"][0]
+    # Older servers leave the ids out without a word; then this is no ids transport.
+    if not isinstance(choice["token_ids"], list):
+        raise TypeError("token_ids")
+    return {**choice, "model": answer.get("model")}
