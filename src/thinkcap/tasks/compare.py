@@ -1,5 +1,7 @@
 """Whether two answers of any shape mean the same: lists, points, intervals, relations, ratios, formulas.
 
+    >>> from thinkcap.tasks.shapes import shape
+    >>> from thinkcap.tasks.tokens import tokens
 >>> same(shape(tokens("-2 \\\\le x \\\\le 7")), shape(tokens("[-2, 7]")))
 True
 """
@@ -9,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from thinkcap.tasks.formula import Node, has, names
+from thinkcap.tasks.formula import Node, has
 from thinkcap.tasks.normal import plain_words
 from thinkcap.tasks.probe import constant, equal_values, opposite, proportional, same_formula
 from thinkcap.tasks.regions import Region, region
-from thinkcap.tasks.shapes import Formula, Group, Many, Named, Ratio, Relation, Shape, Union_, Words
+from thinkcap.tasks.shapes import Formula, Group, Many, Named, Ratio, Relation, Shape, Words
 
-_ORDER = {"<", ">", "<=", ">=", "!=", "in"}
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
 
 
@@ -68,9 +69,8 @@ def settled(shape: Shape) -> Shape:
         parts, ops = [parts[0], parts[-1]], ["="]
         if not _is_naming(parts[0]):
             return settled(parts[1])
-    if ops == ["="] and isinstance(parts[0], Formula) and constant(parts[0].node):
-        if isinstance(parts[1], Formula) and constant(parts[1].node):
-            return settled(parts[1])  # 3 * 4 = 12 is a computation; its end is the answer
+    if ops == ["="] and all(isinstance(part, Formula) and constant(part.node) for part in parts):
+        return settled(parts[1])  # 3 * 4 = 12 is a computation; its end is the answer
     if ops == ["in"] and _is_naming(parts[0]):
         return settled(parts[1])
     return Relation(tuple(parts), tuple(ops))
@@ -158,8 +158,8 @@ def _same_lists(gold: Shape, answer: Shape) -> bool:
         theirs = list(theirs[0].items)
         return len(ours) == len(theirs) and all(same(g, a) for g, a in zip(_values(ours), theirs, strict=True))
     if bool(our_names) != bool(their_names) and max(len(set(our_names)), len(set(their_names))) > 1:
-        mine, yours = _values(ours), _values(theirs)
-        return len(mine) == len(yours) and all(same(g, a) for g, a in zip(mine, yours, strict=True))
+        pair = _values(ours), _values(theirs)
+        return len(pair[0]) == len(pair[1]) and all(same(g, a) for g, a in zip(*pair, strict=True))
     return _same_sets(_plain(ours), _plain(theirs))
 
 
@@ -206,9 +206,9 @@ def _same_groups(gold: Group, answer: Group) -> bool:
     if len(gold.items) != len(answer.items):
         return False
     # Two numbers in brackets may be an interval, where the kind of bracket is part of the answer.
-    if len(gold.items) == 2 and (gold.open, gold.close) != (answer.open, answer.close):
-        if not ({gold.open, answer.open} <= {"(", "langle"} and {gold.close, answer.close} <= {")", "rangle"}):
-            return False
+    points = {gold.open, answer.open} <= {"(", "langle"} and {gold.close, answer.close} <= {")", "rangle"}
+    if len(gold.items) == 2 and (gold.open, gold.close) != (answer.open, answer.close) and not points:
+        return False
     return all(same(g, a) for g, a in zip(gold.items, answer.items, strict=True))
 
 
@@ -309,6 +309,3 @@ def _same_stretch(gold: Region, answer: Region) -> bool:
         and equal_values(gold.low, answer.low)
         and equal_values(gold.high, answer.high)
     )
-
-
-__all__ = ["Union_", "items", "names", "same", "settled"]

@@ -132,7 +132,7 @@ def _decide_math(gold: str, answer: str, kind: Kind) -> Decision:
 
 
 def _option(gold: str, answer: str) -> Decision | None:
-    """Option letters by their letter: `(C)`, `C`, `\\text{C}`, `C. because ...`. A plain `c` against `C` is a variable."""
+    """Option letters: `(C)`, `C`, `\\text{C}`, `C. because ...`. A plain `c` against `C` is a variable."""
     ours, theirs = labels.bare(gold), labels.bare(answer)
     if ours is not None and theirs is not None:
         small = {text for text in (labels.plain(gold), labels.plain(answer)) if len(text) == 1}

@@ -51,7 +51,7 @@ _MATH_CLOSE = {"$": "$", "$$": "$$", "\\(": "\\)", "\\[": "\\]"}
 
 
 def extract(text: str, kind: Kind, *, unclosed: bool = False) -> Extracted:
-    """The answer in `text` and its level. `unclosed=True` lets a pipeline that says it guesses read a cut thought."""
+    """The answer in `text` and its level. `unclosed=True` is for a pipeline that says it guesses."""
     text = decoded(text)
     closed = text.rfind(_CLOSE)
     opened = text.rfind(_OPEN)

@@ -3,8 +3,8 @@
     async with Grader() as grader:
         await grader.grade("\\\\frac{1}{2}", "The answer is 0.5.", "math")     # 'right'
 
-Plain cases (the same text, the same number, the same label) are settled here; everything else goes to worker programs
-with limits on time and memory, so that no answer can stall or crash the run that produced it.
+Plain cases (the same text, the same number, the same label) are settled here; everything else goes to worker
+programs with limits on time and memory, so that no answer can stall or crash the run that produced it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One spelling for the many ways of writing the same formula: LaTeX, ASCII, Unicode, doubled backslashes.
 
 >>> clean("\\\\left( \\\\dfrac12 ,\\\\, 10,\\\\!080 \\\\right)")
-'( \\\\frac12 ,  10080 )'
+'( \\\\frac12 ,  10080  )'
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ _SUPERSCRIPTS = {c: str(i) for i, c in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
 _SUPER_RUN = re.compile("[" + "".join(_SUPERSCRIPTS) + "]+")
 _SUB_RUN = re.compile("[₀-₉]+")
 _SIGNS = {
-    "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "×": " \\times ", "·": " \\cdot ", "⋅": " \\cdot ", "∙": " \\cdot ", "÷": "/", "∕": "/",
-    "⁄": "/", "≤": " \\le ", "≥": " \\ge ", "≠": " \\ne ", "≈": " \\approx ", "∞": " \\infty ", "π": " \\pi ", "√": " \\sqrt ", "∪": " \\cup ",
-    "∩": " \\cap ", "∈": " \\in ", "∅": " \\emptyset ", "±": " \\pm ", "∓": " \\mp ", "°": "^\\circ ", "θ": " \\theta ", "α": " \\alpha ",
-    "β": " \\beta ", "γ": " \\gamma ", "λ": " \\lambda ", "φ": " \\phi ", "ω": " \\omega ", "ℝ": " \\mathbb{R} ", "ℤ": " \\mathbb{Z} ", "ℕ": " \\mathbb{N} ",
-    "∠": " \\angle ", "“": "", "”": "", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "，": ",", "；": ";", "：": ":", "（": "(", "）": ")",
+    "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "×": " \\times ", "·": " \\cdot ", "⋅": " \\cdot ",
+    "∙": " \\cdot ", "÷": "/", "∕": "/", "⁄": "/", "≤": " \\le ", "≥": " \\ge ", "≠": " \\ne ",
+    "≈": " \\approx ", "∞": " \\infty ", "π": " \\pi ", "√": " \\sqrt ", "∪": " \\cup ", "∩": " \\cap ",
+    "∈": " \\in ", "∅": " \\emptyset ", "±": " \\pm ", "∓": " \\mp ", "°": "^\\circ ", "θ": " \\theta ",
+    "α": " \\alpha ", "β": " \\beta ", "γ": " \\gamma ", "λ": " \\lambda ", "φ": " \\phi ", "ω": " \\omega ",
+    "ℝ": " \\mathbb{R} ", "ℤ": " \\mathbb{Z} ", "ℕ": " \\mathbb{N} ", "∠": " \\angle ", "“": "", "”": "",
+    "\u00a0": " ", "\u202f": " ", "\u2009": " ", "，": ",", "；": ";", "：": ":", "（": "(", "）": ")",
     "½": "\\frac{1}{2}", "⅓": "\\frac{1}{3}", "⅔": "\\frac{2}{3}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}",
 }  # fmt: skip
 _SIGN = re.compile("[" + re.escape("".join(_SIGNS)) + "]")
@@ -33,7 +35,8 @@ _DOUBLED = re.compile(rf"(?<!\\)\\\\(?=(?:{_COMMANDS})(?![A-Za-z]))")
 _RUNS = re.compile(r"\\+")
 
 _SPACING = re.compile(
-    r"(?<!\\)\\[,;:! ]|\\(?:quad|qquad|displaystyle|textstyle|limits|nolimits|left|right|[bB]igg?[lrm]?|hfill|hline|hspace\*?\{[^{}]*\}"
+    r"(?<!\\)\\[,;:! ]|\\(?:quad|qquad|displaystyle|textstyle|limits|nolimits|left|right|[bB]igg?[lrm]?|hfill"
+    r"|hline|hspace\*?\{[^{}]*\}"
     r"|vspace\{[^{}]*\}|phantom\{[^{}]*\}|rm|bf|it|boldmath|thinspace|medspace|enspace|null|label\{[^{}]*\}|tag\{[^{}]*\})(?![A-Za-z])"
     r"|(?<!\\)\\(?=\s)|~"
 )
@@ -44,11 +47,13 @@ _DEGREES = re.compile(
 _SYNONYMS = [
     (re.compile(rf"\\(?:{old})(?![A-Za-z])"), new)
     for old, new in (
-        ("dfrac|tfrac|cfrac|sfrac|nicefrac", "\\\\frac"), ("leq|leqslant|leqq", "\\\\le"), ("geq|geqslant|geqq", "\\\\ge"),
-        ("neq|not\\s*=", "\\\\ne"), ("lt", "<"), ("gt", ">"), ("mid|vert|lvert|rvert", "|"), ("lVert|rVert|Vert", "|"),
-        ("dbinom|tbinom", "\\\\binom"), ("varnothing", "\\\\emptyset"), ("lbrace", "\\\\{"), ("rbrace", "\\\\}"), ("lbrack", "["), ("rbrack", "]"),
-        ("lparen", "("), ("rparen", ")"), ("simeq|thickapprox|doteq", "\\\\approx"), ("colon", ":"), ("backslash", "\\\\setminus"),
-        ("ast", "*"), ("div", "/"), ("bmod|mod", "\\\\pmod"), ("bar|overline", "\\\\overline"), ("lor|vee", ","), ("varphi", "\\\\phi"),
+        ("dfrac|tfrac|cfrac|sfrac|nicefrac", "\\\\frac"), ("leq|leqslant|leqq", "\\\\le"),
+        ("geq|geqslant|geqq", "\\\\ge"), ("neq|not\\s*=", "\\\\ne"), ("lt", "<"), ("gt", ">"),
+        ("mid|vert|lvert|rvert", "|"), ("lVert|rVert|Vert", "|"), ("dbinom|tbinom", "\\\\binom"),
+        ("varnothing", "\\\\emptyset"), ("lbrace", "\\\\{"), ("rbrace", "\\\\}"), ("lbrack", "["),
+        ("rbrack", "]"), ("lparen", "("), ("rparen", ")"), ("simeq|thickapprox|doteq", "\\\\approx"),
+        ("colon", ":"), ("backslash", "\\\\setminus"), ("ast", "*"), ("div", "/"), ("bmod|mod", "\\\\pmod"),
+        ("bar|overline", "\\\\overline"), ("lor|vee", ","), ("varphi", "\\\\phi"),
     )
 ]  # fmt: skip
 _CURRENCY = re.compile(r"\\?[$€£¥]")

@@ -1,5 +1,7 @@
 """Identity of formulas by evaluation: exact for rational values, at chosen points for formulas with variables.
 
+    >>> from thinkcap.tasks.formula import tree
+    >>> from thinkcap.tasks.tokens import tokens
 >>> same_formula(tree(tokens("\\\\tan^2 y + 1")), tree(tokens("\\\\sec^2 y")))
 True
 """
@@ -11,7 +13,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 
 from thinkcap.tasks.formula import Node, has, names
 from thinkcap.tasks.tokens import Unparsed
@@ -129,7 +131,7 @@ def _draw(free: tuple[str, ...]) -> Iterator[dict[str, Value]]:
 
 
 def close(x: Value, y: Value, gold: Node = (), answer: Node = ()) -> bool:
-    """Equal values: exactly where both are rational and finite, rounded decimals by the rule of the documentation."""
+    """Equal values: exactly where both are finite decimals; else by the rule for rounded decimals."""
     if isinstance(x, tuple) or isinstance(y, tuple):
         if not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y) or len(x[0]) != len(y[0]):
             return False

@@ -12,7 +12,10 @@ import re
 
 from thinkcap.tasks.words import CONNECTORS, VERBAL, is_word, unit
 
-_DIGITS = r"\d{1,3}(?:(?:,|,\\!\s?|\{,\}|[\u00a0\u202f\u2009])\d{3})+(?!\d)(?:\.\d+)?|\d+\.\d+|\d{1,9},\d{2}(?!\d)|\d{4,9},\d+|\.\d+|\d+"
+_DIGITS = (
+    r"\d{1,3}(?:(?:,|,\\!\s?|\{,\}|[\u00a0\u202f\u2009])\d{3})+(?!\d)(?:\.\d+)?"
+    r"|\d+\.\d+|\d{1,9},\d{2}(?!\d)|\d{4,9},\d+|\.\d+|\d+"
+)
 _SIGN = r"(?:(?<![\w)\]}.])[-+−–])?"
 NUMBER = re.compile(
     rf"{_SIGN}\\[dt]?frac\s?\{{-?\d+\}}\{{\d+\}}"
@@ -67,7 +70,7 @@ def last_number(text: str) -> str | None:
 
 
 def lead_number(said: str) -> str | None:
-    """The number meant by the words after a marker: the only formula, the end of an equation, or the first number."""
+    """The number meant after a marker: the only formula, the end of an equation, or the first number."""
     said = said.strip().strip("*").strip()
     if "=" in said:
         tail = said.rsplit("=", 1)[1]

@@ -1,5 +1,7 @@
 """Intervals and unions on the real line, however they are written: brackets, inequalities, exclusions.
 
+    >>> from thinkcap.tasks.shapes import shape
+    >>> from thinkcap.tasks.tokens import tokens
 >>> [s.low_in for s in region(shape(tokens("x \\\\ne 5")))]
 [False, False]
 """
@@ -10,10 +12,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 
 from thinkcap.tasks.formula import Node, names
-from thinkcap.tasks.shapes import Formula, Group, Many, Named, Relation, Shape, Union_
+from thinkcap.tasks.shapes import Formula, Group, Joined, Many, Named, Relation, Shape
 from thinkcap.tasks.value import TooLarge, Undefined, Value, evaluate
 
 _MINUS: Node = ("neg", ("inf",))
@@ -47,7 +49,7 @@ def _region(shape: Shape) -> list[Region] | None:
         if isinstance(low, Formula) and isinstance(high, Formula):
             return [Region(low.node, shape.open == "[", high.node, shape.close == "]")]
         return None
-    if isinstance(shape, Union_):
+    if isinstance(shape, Joined):
         return _combined(shape)
     if isinstance(shape, Relation):
         return _related(shape)
@@ -56,7 +58,7 @@ def _region(shape: Shape) -> list[Region] | None:
     return None
 
 
-def _combined(shape: Union_) -> list[Region] | None:
+def _combined(shape: Joined) -> list[Region] | None:
     parts = [_points(p) if isinstance(p, Many) and p.braced else _region(p) for p in shape.parts]
     known = [p for p in parts if p is not None]
     if len(known) != len(parts):
@@ -80,7 +82,7 @@ def _points(shape: Many) -> list[Region] | None:
 
 def _several(shape: Many) -> list[Region] | None:
     """`x < 1 or x > 3` joins, `x > 1 and x < 3` crosses; where crossing leaves nothing, joining was meant."""
-    parts = [_region(item) if isinstance(item, (Relation, Union_)) else None for item in shape.items]
+    parts = [_region(item) if isinstance(item, (Relation, Joined)) else None for item in shape.items]
     known = [p for p in parts if p is not None]
     if not known or len(known) != len(parts):
         return None
@@ -126,8 +128,7 @@ def _step(left: Node, op: str, right: Node) -> list[Region] | None:
     if abs(at[2] - at[1] - slope) > 1e-15 or abs(at[3] - at[0] - 5 * slope) > 1e-15:
         return None
     root = -at[0] / slope
-    end: Node = ("rational", root) if isinstance(root, Fraction) else ("value", root)
-    end = ("rational", root)
+    end: Node = ("rational", root)
     if op == "!=":
         return [Region(_MINUS, False, end, False), Region(end, False, _PLUS, False)]
     upward = (op in (">", ">=")) == (slope > 0)
@@ -197,7 +198,7 @@ def _merged(parts: list[Region]) -> tuple[Region, ...]:
     ends = [(_number(p.low), _number(p.high)) for p in parts]
     if any(low is None or high is None for low, high in ends):
         return tuple(parts)
-    order = sorted(range(len(parts)), key=lambda i: (mpmath.mpf(float(ends[i][0])), not parts[i].low_in))
+    order = sorted(range(len(parts)), key=lambda i: (float(ends[i][0] or 0), not parts[i].low_in))
     out: list[Region] = []
     for i in order:
         part = parts[i]

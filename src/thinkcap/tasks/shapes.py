@@ -1,16 +1,17 @@
 """What an answer is made of: one formula, several, a tuple, an interval, a relation, a ratio, words.
 
->>> shape(tokens("x \\\\in [0, 1)"))
-Relation(parts=(Formula(...), Group(...)), ops=('in',))   # doctest: +SKIP
+>>> from thinkcap.tasks.tokens import tokens
+>>> shape(tokens("x, y")).joint
+','
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Union
 
-from thinkcap.tasks.formula import Node, has, names, tree
+from thinkcap.tasks.formula import Node, tree
 from thinkcap.tasks.tokens import Token, Unparsed
 from thinkcap.tasks.words import COMPARABLE, unit
 
@@ -52,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Union_:
+class Joined:
     parts: tuple[Shape, ...]
     op: str
 
@@ -75,7 +76,7 @@ class Named:
     name: str
 
 
-Shape = Union[Formula, Words, Many, Group, Union_, Relation, Ratio, Named]  # noqa: UP007 - used before it is complete
+Shape = Union[Formula, Words, Many, Group, Joined, Relation, Ratio, Named]  # noqa: UP007 - used before it is complete
 
 
 def shape(parts: Sequence[Token]) -> Shape:
@@ -116,7 +117,7 @@ def _one(parts: Sequence[Token]) -> Shape:
         return Relation(tuple(_side(s) for s in sides), tuple(ops))
     pieces, ops = _split(parts, lambda t: t.kind == "op" and t.text in ("cup", "cap", "setminus"))
     if len(pieces) > 1:
-        return Union_(tuple(_one(p) for p in pieces), ops[0])
+        return Joined(tuple(_one(p) for p in pieces), ops[0])
     pieces, ops = _split(parts, lambda t: t.kind == "op" and t.text == ":")
     if len(pieces) > 1:
         return Ratio(tuple(_one(p) for p in pieces))
@@ -179,9 +180,8 @@ def _matching(parts: Sequence[Token]) -> int:
     return -1
 
 
-def _split(parts: Sequence[Token], where: object) -> tuple[list[list[Token]], list[str]]:
+def _split(parts: Sequence[Token], where: Callable[[Token], bool]) -> tuple[list[list[Token]], list[str]]:
     """At the tokens `where` is true of, outside all brackets."""
-    assert callable(where)
     pieces: list[list[Token]] = [[]]
     seen: list[str] = []
     depth = 0
@@ -249,7 +249,9 @@ def _is_name(parts: Sequence[Token]) -> bool:
                     return False
         elif depth == 0 and token.kind in ("num", "based", "inf", "matrix", "det", "empty"):
             return parts[i - 1].text == "-" and i > 1
-        elif (token.kind == "name" and depth == 0 and token.text in ("pi", "e", "i") and len(parts) == 1) or (token.kind == "func" and token.text in ("sqrt", "binom")):
+        elif (token.kind == "name" and depth == 0 and token.text in ("pi", "e", "i") and len(parts) == 1) or (
+            token.kind == "func" and token.text in ("sqrt", "binom")
+        ):
             return False
     numbers = [t for t in parts if t.kind == "num"]
     return any(t.kind in ("name", "text") for t in parts) and not _counted(parts, numbers)
@@ -258,19 +260,3 @@ def _is_name(parts: Sequence[Token]) -> bool:
 def _counted(parts: Sequence[Token], numbers: list[Token]) -> bool:
     """`\\frac{x}{2}` is no name: a number inside a fraction counts, one inside `f(2)` does not."""
     return bool(numbers) and any(t.kind == "func" and t.text == "frac" for t in parts)
-
-
-__all__ = [
-    "Formula",
-    "Group",
-    "Many",
-    "Named",
-    "Ratio",
-    "Relation",
-    "Shape",
-    "Union_",
-    "Words",
-    "has",
-    "names",
-    "shape",
-]

@@ -41,9 +41,50 @@ _TOKEN = re.compile(
 _MATRICES = {"matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "Vmatrix", "smallmatrix", "array"}
 _GREEK = {
     *(
-        ["alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota", "kappa", "lambda", "mu", "nu", "xi", "rho", "sigma", "tau"]
+        [
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "epsilon",
+            "varepsilon",
+            "zeta",
+            "eta",
+            "theta",
+            "vartheta",
+            "iota",
+            "kappa",
+            "lambda",
+            "mu",
+            "nu",
+            "xi",
+            "rho",
+            "sigma",
+            "tau",
+        ]
     ),
-    *(["upsilon", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Sigma", "Upsilon", "Phi", "Psi", "Omega", "ell", "hbar", "nabla"]),
+    *(
+        [
+            "upsilon",
+            "phi",
+            "chi",
+            "psi",
+            "omega",
+            "Gamma",
+            "Delta",
+            "Theta",
+            "Lambda",
+            "Xi",
+            "Sigma",
+            "Upsilon",
+            "Phi",
+            "Psi",
+            "Omega",
+            "ell",
+            "hbar",
+            "nabla",
+        ]
+    ),
 }
 _IGNORED = {
     "angle",
@@ -241,7 +282,12 @@ def _word(word: str, out: list[Token]) -> None:
         out.append(Token("op", "%"))
     elif lower in ("degree", "degrees"):
         out.append(Token("op", "degree"))
-    elif (unit(word) and len(word) > 1) or is_word(word) or lower == "per" or (lower in ("of", "in", "a", "an", "the") and len(word) > 1):
+    elif (
+        (unit(word) and len(word) > 1)
+        or is_word(word)
+        or lower == "per"
+        or (lower in ("of", "in", "a", "an", "the") and len(word) > 1)
+    ):
         _add_text(word, out)
     else:
         out.extend(Token("name", letter) for letter in word)

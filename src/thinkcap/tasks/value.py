@@ -1,5 +1,7 @@
-"""Values of formulas: exact where they are rational, to 30 digits elsewhere, and never larger than a machine can hold.
+"""Values of formulas: exact where rational, to 30 digits elsewhere, and never larger than a machine can hold.
 
+    >>> from thinkcap.tasks.formula import tree
+    >>> from thinkcap.tasks.tokens import tokens
 >>> evaluate(tree(tokens("2^{10}/3!")), {})
 Fraction(512, 3)
 """
@@ -11,7 +13,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 
 from thinkcap.tasks.formula import Node, has
 from thinkcap.tasks.tokens import Unparsed
@@ -236,8 +238,10 @@ _OPERATORS: dict[str, Callable[..., Value]] = {
 }  # fmt: skip
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan, "cot": mpmath.cot, "sec": mpmath.sec, "csc": mpmath.csc,
-    "arcsin": mpmath.asin, "arccos": mpmath.acos, "arctan": mpmath.atan, "arccot": mpmath.acot, "arcsec": mpmath.asec,
+    "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan, "cot": mpmath.cot, "sec": mpmath.sec,
+    "csc": mpmath.csc,
+    "arcsin": mpmath.asin, "arccos": mpmath.acos, "arctan": mpmath.atan, "arccot": mpmath.acot,
+    "arcsec": mpmath.asec,
     "arccsc": mpmath.acsc, "asin": mpmath.asin, "acos": mpmath.acos, "atan": mpmath.atan, "sinh": mpmath.sinh,
     "cosh": mpmath.cosh, "tanh": mpmath.tanh, "coth": mpmath.coth, "sech": mpmath.sech, "csch": mpmath.csch,
     "ln": mpmath.log, "log": mpmath.log, "lg": mpmath.log10, "exp": mpmath.exp, "Re": mpmath.re, "Im": mpmath.im,

@@ -91,7 +91,47 @@ COMPARABLE = frozenset(
 """Units that exclude each other: 5 minutes is not 5 hours, while 5 apples may well be 5 pieces."""
 
 FUNCTIONS = frozenset(
-    ["sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "arcsec", "arccsc", "asin", "acos", "atan", "sinh", "cosh", "tanh", "coth", "sech", "csch", "ln", "log", "lg", "exp", "sqrt", "cbrt", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "det", "Re", "Im", "binom", "frac"]
+    [
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "arcsin",
+        "arccos",
+        "arctan",
+        "arccot",
+        "arcsec",
+        "arccsc",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "coth",
+        "sech",
+        "csch",
+        "ln",
+        "log",
+        "lg",
+        "exp",
+        "sqrt",
+        "cbrt",
+        "abs",
+        "floor",
+        "ceil",
+        "gcd",
+        "lcm",
+        "max",
+        "min",
+        "det",
+        "Re",
+        "Im",
+        "binom",
+        "frac",
+    ]
 )
 CONSTANTS = frozenset({"pi", "infinity", "inf", "oo", "infty", "tau", "theta", "alpha", "beta", "gamma", "phi"})
 CONNECTORS = frozenset({"and", "or"})

@@ -1,8 +1,8 @@
 """The program that compares answers where it may hang or grow: `python -m thinkcap.tasks.worker`.
 
-One JSON line in ({"gold": ..., "answer": ..., "kind": ...}), one line out ({"decision": "same"}). Before it loads the
-algebra system it says {"wait": true}, and {"wait": false} when that is done, so that the caller's clock can start
-again. The caller ends it when a case takes too long.
+One JSON line in ({"gold": ..., "answer": ..., "kind": ...}), one line out ({"decision": "same"}). Before it loads
+the algebra system it says {"wait": true}, and {"wait": false} when that is done, so that the caller's clock can
+start again. The caller ends it when a case takes too long.
 """
 
 from __future__ import annotations

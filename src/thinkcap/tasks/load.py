@@ -1,0 +1,64 @@
+"""From a task's name to its questions: built-in benchmarks, question families, anyone's file or module.
+
+load("gsm8k", data=Path("data"), limit=200, seed=42)
+load("bbh:date_understanding"); load("family:arithmetic", limit=50); load("mine.jsonl"); load("my.module:task")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.core.names import nearest, resolve
+from thinkcap.tasks.task import Source, Task
+
+Loader = Callable[[str, Path | None, int | None, int | None], Source]
+"""(variant, data folder, seed, how many are needed) -> the whole set."""
+
+TASKS: Mapping[str, str] = MappingProxyType(
+    {
+        "gsm8k": "thinkcap.tasks.gsm8k:read",
+        "math500": "thinkcap.tasks.math500:read",
+        "bbh": "thinkcap.tasks.bbh:read",
+        "families": "thinkcap.tasks.fresh:read",
+        "family": "thinkcap.tasks.fresh:read",
+        "jsonl": "thinkcap.tasks.user:read",
+        "csv": "thinkcap.tasks.user:read",
+    }
+)
+
+
+def load(
+    name: str, *, data: Path | None = None, limit: int | None = None, offset: int = 0, seed: int | None = None
+) -> Task:
+    """The questions of a task. Benchmarks come from the folder `data` or THINKCAP_DATA, else from the Hub."""
+    if name.lower().endswith((".jsonl", ".csv", ".json")):
+        head, variant = "jsonl", name
+    else:
+        head, _, variant = name.partition(":")
+    if head in TASKS:
+        read: Loader = resolve(head, TASKS, "task")
+        needed = None if limit is None else offset + limit
+        source = read(variant, data, seed, needed)
+        if head in ("families", "family"):
+            # Made in the seed's own order: shuffling them would make the pilot depend on the limit.
+            seed = None
+        return source.task(seed=seed, limit=limit, offset=offset)
+    if ":" not in name:
+        raise ConfigError(
+            f"unknown task '{name}'{nearest(name, TASKS)}; or name a .jsonl or .csv file, or module:task"
+        )
+    thing = resolve(name, TASKS, "task")
+    if callable(thing) and not isinstance(thing, (Task, Source)):
+        thing = thing()
+    if isinstance(thing, Source):
+        return thing.task(seed=seed, limit=limit, offset=offset)
+    if isinstance(thing, Task):
+        if limit is None and not offset:
+            return thing
+        raise ConfigError(f"'{name}' is a finished Task; --limit and --offset need a thinkcap.tasks.Source")
+    raise ConfigError(
+        f"'{name}' is a {type(thing).__name__}; wanted a Task, a Source, or a function that makes one"
+    )
