@@ -46,9 +46,7 @@ class NetRecovery:
         return self.cascade_on_hard > self.direct_on_hard
 
 
-def net_recovery(
-    hard: int, n: int, direct_right_on_hard: int, cascade_right_on_hard: int
-) -> NetRecovery | None:
+def net_recovery(hard: int, n: int, direct_right_on_hard: int, cascade_right_on_hard: int) -> NetRecovery | None:
     """None when nothing was escalated: there is no hard part to compare on."""
     if hard == 0:
         return None

@@ -101,9 +101,7 @@ class Tax:
     same_subset: SameSubset | None
 
 
-def tax(
-    nothink_right: ArrayLike, think_ended: ArrayLike, think_right: ArrayLike, *, paired: bool = True
-) -> Tax:
+def tax(nothink_right: ArrayLike, think_ended: ArrayLike, think_right: ArrayLike, *, paired: bool = True) -> Tax:
     """The tax and its two causes. `paired=False` when row i is not the same question in both modes."""
     direct, done, good = bools(nothink_right), bools(think_ended), bools(think_right)
     if len(direct) == 0:

@@ -83,9 +83,7 @@ def calibrate(
     if not 0 < calibration < len(votes):
         raise DataError(f"calibration on {calibration} of {len(votes)} questions leaves nothing to test on")
     options = list(thresholds) if thresholds else list(range(1, int(votes.max()) + 1))
-    head = [
-        gate(votes[:calibration], first[:calibration], second[:calibration], threshold=t) for t in options
-    ]
+    head = [gate(votes[:calibration], first[:calibration], second[:calibration], threshold=t) for t in options]
     best = max(head, key=lambda g: (g.right, -g.threshold))
     rest = gate(votes[calibration:], first[calibration:], second[calibration:], threshold=best.threshold)
     return Calibrated(best.threshold, best, rest)

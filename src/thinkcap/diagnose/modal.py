@@ -92,9 +92,7 @@ def conditional_advantage(
     spent, extracted, continued = counts(lengths), bools(extracted_right), bools(continued_right)
     shape = (len(spent), len(cuts))
     if extracted.shape != shape or continued.shape != shape:
-        raise DataError(
-            f"wanted tables of {shape} (questions x cuts), got {extracted.shape}, {continued.shape}"
-        )
+        raise DataError(f"wanted tables of {shape} (questions x cuts), got {extracted.shape}, {continued.shape}")
     alive = [spent > cut for cut in cuts]
     last = spent > max(cuts)
     return ConditionalAdvantage(
@@ -153,9 +151,7 @@ def derivability(
         upper: float | None = share(float(reachable.sum()), len(base))
     else:
         upper = None
-    return Derivability(
-        len(base), mean(gold_in_trace), upper, eta, mean(base), mean(without_trace), mean(placebo)
-    )
+    return Derivability(len(base), mean(gold_in_trace), upper, eta, mean(base), mean(without_trace), mean(placebo))
 
 
 @dataclass(frozen=True)

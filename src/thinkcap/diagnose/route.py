@@ -48,9 +48,7 @@ class Both:
     think_tokens: Ints
 
     def __post_init__(self) -> None:
-        n = aligned(
-            direct=self.direct_right, think=self.think_right, dt=self.direct_tokens, tt=self.think_tokens
-        )
+        n = aligned(direct=self.direct_right, think=self.think_right, dt=self.direct_tokens, tt=self.think_tokens)
         if n == 0:
             raise DataError("no questions to route")
 

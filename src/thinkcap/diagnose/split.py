@@ -52,9 +52,7 @@ def matched_total(
     """None where an accuracy that carries weight is undefined."""
     f_r, f_b = ended_at_reasoning, ended_at_total
     if f_b < f_r - 1e-9:
-        raise DataError(
-            f"more chains end at the smaller cap ({f_r}) than at the larger ({f_b}); check the runs"
-        )
+        raise DataError(f"more chains end at the smaller cap ({f_r}) than at the larger ({f_b}); check the runs")
     needs_t = f_b < 1
     if (alpha_c_total is None and f_b > 0) or (alpha_c_reasoning is None and f_r > 0):
         return None
@@ -117,9 +115,7 @@ def optimal_split(
     if np.any(np.isnan(a_c) & (f > 0)) or np.any(np.isnan(a_e)):
         raise DataError("an accuracy that carries weight is undefined; measure it or leave that split out")
     expected = f * np.nan_to_num(a_c) + (1 - f) * a_e
-    grid = tuple(
-        SplitPoint(int(r), total - int(r), float(v)) for r, v in zip(reasoning, expected, strict=True)
-    )
+    grid = tuple(SplitPoint(int(r), total - int(r), float(v)) for r, v in zip(reasoning, expected, strict=True))
     top = int(np.argmax(expected))
     inside = 0 < top < n - 1
     check = _first_order(steps, f, np.nan_to_num(a_c), a_e, top) if inside else None

@@ -1,0 +1,72 @@
+"""`thinkcap diagnose`: why thinking pays or not, from records of a study or of any other tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("diagnose")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Everything under stable names, as JSON.")
+@click.option(
+    "--map", "columns", metavar="FIELD=COLUMN,...", help="Columns of a plain JSONL or CSV: id=idx,correct=acc."
+)
+@click.option(
+    "--as",
+    "policies",
+    multiple=True,
+    metavar="POLICY",
+    help="What a log does not say: think, nothink, ... Once, or once per file.",
+)
+@click.option(
+    "--budget",
+    "budgets",
+    multiple=True,
+    type=click.IntRange(min=1),
+    help="The cap of a log that does not store it. Once, or once per file.",
+)
+@click.option("--model", help="Only this model's rows of a log that holds several.")
+@click.option(
+    "--stop",
+    type=click.Choice(["event", "flag"]),
+    default="event",
+    show_default=True,
+    help="The end of a chain as observed, or a flag the log stores.",
+)
+@click.option(
+    "--draws", type=click.IntRange(min=0), default=1000, show_default=True, help="Bootstrap draws; 0 for none."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+def command(
+    paths: tuple[Path, ...],
+    as_json: bool,
+    columns: str | None,
+    policies: tuple[str, ...],
+    budgets: tuple[int, ...],
+    model: str | None,
+    stop: str,
+    draws: int,
+    seed: int,
+) -> None:
+    """Say why thinking pays or not, on a study or on any tool's logs.
+
+    Reads study folders, rows.parquet, lm-evaluation-harness samples, inspect_ai logs, and plain JSONL or CSV.
+    """
+    from thinkcap.study.diagnosis import diagnose
+    from thinkcap.study.importers import read
+    from thinkcap.study.importers.plain import parse_map
+    from thinkcap.study.page import as_json as json_page
+    from thinkcap.study.page import as_text
+
+    records = read(
+        paths,
+        columns=None if columns is None else parse_map(columns),
+        policies=policies,
+        budgets=budgets,
+        model=model,
+        stop=stop,
+    )
+    found = diagnose(records, draws=draws, seed=seed)
+    click.echo(json_page(found) if as_json else as_text(found))

@@ -1,0 +1,163 @@
+"""inspect_ai logs, `.eval` (a zip, read sample by sample) and `.json`: stop reason and token usage are in them.
+
+Read with the standard library, not with inspect_ai: a log outlives the version that wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from thinkcap.core.errors import DataError
+from thinkcap.study.importers.plain import Overrides, finished
+from thinkcap.study.importers.reading import verdict, whole
+from thinkcap.study.records import Arm, ArmBuilder, Questions, content_hash, with_counted_end
+
+
+def recognise(data: Any) -> bool:
+    return isinstance(data, Mapping) and isinstance(data.get("eval"), Mapping) and "version" in data
+
+
+def read_zip(path: Path, questions: Questions, about: Overrides) -> tuple[list[Arm], list[str]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            start = "header.json" if "header.json" in names else "_journal/start.json"
+            if start not in names:
+                raise DataError(f"{path}: neither header.json nor _journal/start.json inside; not an inspect log")
+            header = _member(archive, start, path)
+            samples = (
+                (name, _member(archive, name, path))
+                for name in sorted(names)
+                if name.startswith("samples/") and name.endswith(".json")
+            )
+            return _read(header, samples, path, questions, about)
+    except zipfile.BadZipFile as err:
+        raise DataError(f"{path}: not a zip archive ({err}); an .eval log is one") from err
+    except (NotImplementedError, RuntimeError) as err:
+        raise DataError(
+            f"{path}: its compression cannot be read here ({err}); convert it: inspect log convert --to json"
+        ) from err
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(archive.read(name).decode("utf-8"))
+    except json.JSONDecodeError as err:
+        raise DataError(f"{path}, {name}, line {err.lineno}, column {err.colno}: not JSON ({err.msg})") from err
+    except UnicodeDecodeError as err:
+        raise DataError(f"{path}, {name}, column {err.start + 1}: not UTF-8") from err
+    if not isinstance(data, dict):
+        raise DataError(f"{path}, {name}, line 1: wanted an object, got {type(data).__name__}")
+    return data
+
+
+def read_json(
+    data: Mapping[str, Any], path: Path, questions: Questions, about: Overrides
+) -> tuple[list[Arm], list[str]]:
+    samples = ((f"samples[{i}]", s) for i, s in enumerate(data.get("samples") or []))
+    return _read(data, samples, path, questions, about)
+
+
+def _read(
+    header: Mapping[str, Any],
+    samples: Iterator[tuple[str, Any]],
+    path: Path,
+    questions: Questions,
+    about: Overrides,
+) -> tuple[list[Arm], list[str]]:
+    spec = header.get("eval") or {}
+    model, task = str(spec.get("model", "")), str(spec.get("task", ""))
+    budget = about.budget if about.budget is not None else _cap(header)
+    notes: list[str] = []
+    builders: dict[int, ArmBuilder] = {}
+    reasoning = False
+    for place, sample in samples:
+        epoch = int(sample.get("epoch", 1))
+        if epoch not in builders:
+            builders[epoch] = ArmBuilder(
+                path.name,
+                about.policy or "answer",
+                budget,
+                model=model,
+                task=task,
+                seed=epoch,
+                criterion="stop reason",
+            )
+        reasoning |= _add(builders[epoch], sample, place, model)
+    if not builders:
+        status = header.get("status", "unknown")
+        raise DataError(f"{path}: no samples inside (status of the run: {status}); nothing to diagnose")
+    if about.policy is None:
+        for build in builders.values():
+            build.policy = "think" if reasoning else "answer"
+        said = "think, for its answers hold reasoning" if reasoning else "'answer': the log names no mode"
+        notes.append(f"{path.name}: the arm is read as {said}; pass --as think or --as nothink to say otherwise")
+    if budget is None:
+        notes.append(f"{path.name}: no max_tokens is stored; pass --budget so that caps can be compared")
+    arms = []
+    for build in builders.values():
+        arm = build.done(questions)
+        if arm.tokens is None:
+            notes.append(f"{path.name}: no token usage is stored; chain lengths cannot be estimated")
+        if arm.ended is None:
+            notes.append(f"{path.name}: some samples have no stop reason; ends are judged by tokens < budget")
+        arms.append(with_counted_end(arm))
+    return arms, notes
+
+
+def _add(build: ArmBuilder, sample: Mapping[str, Any], place: str, model: str) -> bool:
+    file = build.file
+    output = sample.get("output") or {}
+    choices = output.get("choices") or [{}]
+    used = str(output.get("model") or model)
+    if used and model and used.split("/")[-1] != model.split("/")[-1]:
+        raise DataError(
+            f"{file}, {place}, column 'output.model': {used!r} in a log of {model!r}; one log, one model"
+        )
+    usage = output.get("usage") or {}
+    tokens = usage.get("output_tokens")
+    failed = sample.get("error") is not None
+    scores = sample.get("scores") or {}
+    right = None
+    if not failed and scores:
+        name, score = next(iter(scores.items()))
+        column = f"scores.{name}.value"
+        right = verdict((score or {}).get("value"), file, place, column)
+    elif not failed and "score" in sample:
+        right = verdict((sample["score"] or {}).get("value"), file, place, "score.value")
+    elif not failed:
+        raise DataError(f"{file}, {place}, column 'scores': no score; run `inspect score` on the log first")
+    target = sample.get("target")
+    content = target if isinstance(target, str) else json.dumps(target, sort_keys=True)
+    message = choices[0].get("message") or {}
+    build.add(
+        str(sample.get("id")),
+        right=right,
+        tokens=None if tokens is None else whole(tokens, file, place, "output.usage.output_tokens"),
+        ended=None
+        if failed
+        else finished(choices[0].get("stop_reason"), file, place, "output.choices.stop_reason"),
+        content=content_hash(content) if target not in (None, "") else 0,
+        line=place,
+        columns={"tokens": "output.usage.output_tokens"},
+    )
+    return _reasons(message)
+
+
+def _reasons(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    if isinstance(content, list):
+        return any(isinstance(p, Mapping) and p.get("type") == "reasoning" for p in content)
+    return isinstance(content, str) and "</think>" in content
+
+
+def _cap(header: Mapping[str, Any]) -> int | None:
+    spec, plan = header.get("eval") or {}, header.get("plan") or {}
+    for config in (plan.get("config"), spec.get("model_generate_config"), spec.get("config")):
+        if isinstance(config, Mapping) and isinstance(config.get("max_tokens"), int):
+            return int(config["max_tokens"])
+    return None
