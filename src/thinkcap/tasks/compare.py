@@ -54,7 +54,7 @@ def settled(shape: Shape) -> Shape:
         return inner if not _has_sign(inner) else Many((inner,), ",", True)
     if not isinstance(shape, Relation):
         return shape
-    parts, ops = list(shape.parts), list(shape.ops)
+    parts, ops = list(shape.parts), ["=" if op == "equiv" else op for op in shape.ops]
     if "~" in ops:
         cut = ops.index("~")
         left = parts[0]

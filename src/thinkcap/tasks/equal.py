@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from thinkcap.tasks import labels
 from thinkcap.tasks.extract import extract
-from thinkcap.tasks.normal import LONGEST, plain_words, squeezed
+from thinkcap.tasks.normal import LONGEST, is_plain, plain_words, squeezed
 from thinkcap.tasks.prose import NUMBER, is_bare, words
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _decide_shapes(gold: str, answer: str) -> Decision:
     from thinkcap.tasks.tokens import Unparsed
     from thinkcap.tasks.value import TooLarge
 
-    if plain_words(gold) == plain_words(answer) and words(gold):
+    if is_plain(gold) and is_plain(answer) and plain_words(gold) == plain_words(answer):
         return Decision.SAME
     ours, theirs = readings(gold), readings(answer)
     if not ours or not theirs:
@@ -164,7 +164,8 @@ def _decide_shapes(gold: str, answer: str) -> Decision:
                     return Decision.SAME
             except TooLarge:
                 too_large = True
-            except (Unparsed, RecursionError):
+            except (Unparsed, RecursionError, ArithmeticError, TypeError, ValueError):
+                # A formula stranger than our rules foresee (a matrix in an interval's end): others may read it.
                 return Decision.UNSURE
     return Decision.UNREADABLE if too_large else Decision.DIFFERENT
 

@@ -56,6 +56,8 @@ _SYNONYMS = [
         ("bar|overline", "\\\\overline"), ("lor|vee", ","), ("varphi", "\\\\phi"),
     )
 ]  # fmt: skip
+_MODULUS = re.compile(r"\\pmod\s*(?:\{[^{}]*\}|\d+)|\(\s*mod\s+\w+\s*\)|(?<=\d)\s+mod\s+\d+")
+"""Which modulus is meant stands in the question."""
 _CURRENCY = re.compile(r"\\?[$€£¥]")
 _PROMPT_NUMBER = re.compile(r"\\not\s*=|!=|<>")
 
@@ -87,6 +89,7 @@ def clean(text: str) -> str:
     text = _SPACING.sub(lambda m: " ", text)
     for pattern, new in _SYNONYMS:
         text = pattern.sub(new, text)
+    text = _MODULUS.sub("", text)
     text = _DEGREES.sub(" \\\\degree ", text)
     return text.strip().rstrip(".").strip()
 
@@ -114,9 +117,16 @@ _WRAPPERS = re.compile(
 )
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text is words, without any sign that plain words would lose."""
+    bare = _WRAPPERS.sub(r"\1", single_backslashes(text))
+    return any(c.isalpha() for c in bare) and not re.search(r"[\\^_=+*<>|(){}\[\]-]", bare)
+
+
 def plain_words(text: str) -> str:
     """Words for comparison: small letters, no articles, no punctuation."""
     text = _WRAPPERS.sub(r"\1", single_backslashes(text))
     text = unicodedata.normalize("NFKC", text).lower()
+    text = re.sub(r"\b([ap])\.\s?m\b\.?", r"\1m", text)
     text = re.sub(r"[^\w\s%/.-]|(?<!\d)[.\-/]|[.\-/](?!\d)", " ", text)
     return " ".join(_ARTICLES.sub(" ", text).split())

@@ -156,7 +156,10 @@ def _number(node: Node) -> Value | None:
         value = evaluate(node, {}) if not names(node) else None
     except (Undefined, TooLarge):
         return None
-    return None if isinstance(value, (tuple, mpmath.mpc)) else value
+    if value is None or isinstance(value, (tuple, mpmath.mpc)):
+        return None
+    # One type for all ends: a Fraction does not compare with infinity.
+    return mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else value
 
 
 def _crossed(ours: list[Region], theirs: list[Region]) -> list[Region]:
