@@ -47,7 +47,7 @@ class Vocabulary:
 
     @cached_property
     def _alphabet(self) -> Mapping[str, int]:
-        return _byte_alphabet()
+        return byte_alphabet()
 
     def piece(self, token: int) -> bytes:
         """The bytes a token stands for; nothing for control tokens."""
@@ -186,7 +186,7 @@ def _vocabulary(values: Mapping[str, Any]) -> Vocabulary | None:
     return Vocabulary(tokens, kinds, frozenset(ends))
 
 
-def _byte_alphabet() -> dict[str, int]:
+def byte_alphabet() -> dict[str, int]:
     """GPT-2's printable stand-ins for the 256 bytes."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     alphabet = {chr(b): b for b in plain}

@@ -48,7 +48,7 @@ async def open_engine(
     facts = await asyncio.to_thread(read_gguf, path)
     context, slots = _room(path, facts, context, concurrency)
     key = secrets.token_urlsafe(32)
-    server = await asyncio.to_thread(_start, path, context, slots, threads, key, verbose)
+    server = await asyncio.to_thread(start_server, path, context, slots, threads, key, verbose)
     holder = [server]
 
     async def close() -> None:
@@ -110,7 +110,8 @@ def _path(model: str) -> Path:
     return Path(bundled.pebble_gguf())
 
 
-def _start(path: Path, context: int, slots: int, threads: int, key: str, verbose: bool) -> Any:
+def start_server(path: Path, context: int, slots: int, threads: int, key: str, verbose: bool = False) -> Any:
+    """llama.cpp's own server in this process; it ends when the last reference to what comes back is dropped."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()

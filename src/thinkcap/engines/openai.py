@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from thinkcap.core.engine import Engine, EngineCard, Transport
+from thinkcap.core.engine import Engine, EngineCard, Switch, Transport
 from thinkcap.core.errors import ConfigError, EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
@@ -80,7 +80,7 @@ class _Facts:
     kind: Kind
     name: str
     path: str
-    """What stands between the server's root and `/chat/completions`."""
+    """Of the chat endpoint, from the server's root."""
     context: int
     concurrency: int
     version: str = ""
@@ -107,8 +107,9 @@ def _address(model: str) -> tuple[str, str]:
 
 
 async def _facts(client: Client, base: str, name: str) -> _Facts:
-    path = base.removeprefix(client.base)
-    listed = await _models(client, path, bool(name))
+    prefix = base.removeprefix(client.base)
+    path = f"{prefix}/chat/completions"
+    listed = await _models(client, prefix, bool(name))
     if not name:
         if len(listed) != 1:
             raise ConfigError(
@@ -139,9 +140,9 @@ async def _facts(client: Client, base: str, name: str) -> _Facts:
     return _Facts("other", name, path, context, concurrency=8)
 
 
-async def _models(client: Client, path: str, named: bool) -> dict[str, Mapping[str, Any]]:
+async def _models(client: Client, prefix: str, named: bool) -> dict[str, Mapping[str, Any]]:
     try:
-        return await client.get(f"{path}/models", lambda j: {str(m["id"]): m for m in j["data"]})
+        return await client.get(f"{prefix}/models", lambda j: {str(m["id"]): m for m in j["data"]})
     except EngineRefused as err:
         # A server without the list is fine as long as somebody named the model.
         if named and err.status in (404, 405, 501):
@@ -185,12 +186,7 @@ def _card(facts: _Facts, manner: Manner, transport: Transport, **more: Any) -> E
 async def _by_ids(
     client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts
 ) -> LlamaServer | VllmServer:
-    blank = Manner("none", prompts)
-    probe: LlamaServer | VllmServer
-    if facts.kind == "vllm":
-        probe = VllmServer(client, _card(facts, blank, "ids"), blank, facts.name)
-    else:
-        probe = LlamaServer(client, _card(facts, blank, "ids"), blank)
+    probe = _probe(client, facts, prompts)
     manner = await Manner.found(probe.render, facts.template, nothink_by, prompts)
     close = await probe.tokenize(CLOSE, False)
     card = _card(facts, manner, "ids", close_id=close[0] if len(close) == 1 else None, formats=True)
@@ -200,41 +196,61 @@ async def _by_ids(
     return LlamaServer(client, card, manner, end_id=end[0] if len(end) == 1 else None)
 
 
+def _probe(client: Client, facts: _Facts, prompts: Prompts) -> LlamaServer | VllmServer:
+    """Good for rendering and tokenizing, before it is known how the modes are made."""
+    blank = Manner("none", prompts)
+    if facts.kind == "vllm":
+        return VllmServer(client, _card(facts, blank, "ids"), blank, facts.name)
+    return LlamaServer(client, _card(facts, blank, "ids"), blank)
+
+
 async def _chat(
-    client: Client,
-    facts: _Facts,
-    nothink_by: NothinkBy,
-    prompts: Prompts,
-    prefills: bool,
-    opens: bool,
+    client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, prefills: bool, opens: bool
 ) -> ChatEngine:
+    if facts.kind == "other":
+        manner, dialect = await _by_behaviour(client, facts, nothink_by, prompts, opens)
+        count = None
+    else:
+        render = _probe(client, facts, prompts).render
+        manner, dialect = await Manner.found(render, facts.template, nothink_by, prompts), "template"
+        count = _counter(client, facts.name)
+    card = _card(facts, manner, "chat", formats=True, tools=True, prefills=prefills)
+    return ChatEngine(client, card, manner, facts.name, dialect, facts.path, count)
+
+
+async def _by_behaviour(
+    client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, opens: bool
+) -> tuple[Manner, Dialect]:
+    """A server that shows no template: the known switches are tried on a short question."""
     blank = Manner("native", prompts, opens=opens)
-    path = f"{facts.path}/chat/completions"
-    card = _card(facts, blank, "chat", formats=True, tools=True, prefills=prefills)
+    question = Question("probe", ({"role": "user", "content": "What is 17 + 25?"},))
 
     async def thinks(dialect: Dialect, mode: Mode) -> bool | None:
-        """Whether a few tokens hold a thought; None where the server refuses the question."""
-        engine = ChatEngine(client, card, blank, facts.name, dialect, path)
-        greeting = Question("probe", ({"role": "user", "content": "What is 17 + 25?"},))
-        request = Request(greeting, mode, _PROBE_TOKENS, stage="probe")
+        """Whether a few tokens hold a thought; None where the server refuses the switch."""
+        engine = ChatEngine(client, _card(facts, blank, "chat"), blank, facts.name, dialect, facts.path)
+        request = Request(question, mode, _PROBE_TOKENS, stage="probe")
         try:
             output = await engine.generate(await engine.prompt(request), _PROBE_TOKENS, GREEDY)
         except EngineRefused as err:
             if err.status in (400, 422):
                 return None
             raise
-        return bool(output.thought) or OPEN in output.text or (opens and CLOSE not in output.text)
+        inside = opens and CLOSE not in output.text
+        return bool(output.thought) or output.text.lstrip().startswith(OPEN) or inside
 
     native = await _dialect(thinks) if nothink_by in ("auto", "native") else None
     if nothink_by == "native" and not native:
         raise Unsupported(
             f"no known switch turns thinking off at '{facts.name}'; use --nothink-by block or --nothink-by prompt"
         )
-    able = await thinks("", "think") if nothink_by == "auto" and not native else True
-    switch = nothink_by if nothink_by != "auto" else "native" if native else "none" if able else "prompt"
-    manner = Manner(switch, prompts, opens=opens)
-    count = _counter(client, facts.name) if facts.kind != "other" else None
-    return ChatEngine(client, replace(card, switch=switch), manner, facts.name, native or "", path, count)
+    switch: Switch
+    if native:
+        switch = "native"
+    elif nothink_by != "auto":
+        switch = nothink_by
+    else:
+        switch = "none" if await thinks("", "think") else "prompt"
+    return Manner(switch, prompts, opens=opens), native or ""
 
 
 async def _dialect(thinks: Callable[[Dialect, Mode], Awaitable[bool | None]]) -> Dialect | None:
