@@ -1,0 +1,70 @@
+"""Bad words on the command line: one line on standard error, exit code 2, never a traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def run(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "thinkcap", *words],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["stduy"], "did you mean 'study'"),
+        (["study", "--bugdets", "3"], "bugdets"),
+        (["study", "--budgets", "3;4"], "wanted whole numbers"),
+        (["study", "nowhere.toml"], "no study file at 'nowhere.toml'"),
+        (["study", "broken.toml"], "cannot read 'broken.toml' as TOML"),
+        (["study", "wrong.toml"], "did you mean 'budgets'"),
+        (["study", "--model", "nowhere.gguf"], "nowhere.gguf"),
+        (["study", "--model", "broken.gguf", "--limit", "1"], "broken.gguf"),
+        (["study", "--model", "htp://x"], "cannot tell what model"),
+        (["study", "--model", "http://127.0.0.1:9/v1", "--limit", "1"], "127.0.0.1:9"),
+        (["study", "--task", "gsm9k"], "did you mean 'gsm8k'"),
+        (["study", "--task", "family:arithmetics"], "did you mean 'arithmetic'"),
+        (["study", "--task", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["study", "--policy", "iriss"], "did you mean 'iris'"),
+        (["study", "--policy", "mine:policy"], "no module named 'mine'"),
+        (["study", "--limit", "0"], "at least 1"),
+        (["study", "--limit", "x"], "not a valid integer"),
+        (["study", "--preset", "gsm"], "did you mean 'gsm8k'"),
+        (["study", "--max-cost", "1"], "needs a price"),
+        (["study", "--price", "1,2"], "INPUT,CACHED,OUTPUT"),
+        (["study", "--seeds", "1,1"], "different seeds"),
+        (["ask", "hi", "--cap", "0"], "--cap"),
+        (["ask", "hi", "--policy", "nope"], "unknown policy 'nope'"),
+        (["traces", "show", "nowhere"], "no trace store"),
+        (["traces", "prune", "nowhere"], "--unended or --longer-than"),
+        (["regrade", "nowhere"], "no rows at 'nowhere'"),
+    ],
+)
+def test_one_line_and_exit_code(words: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.toml").write_text("= nonsense")
+    (tmp_path / "wrong.toml").write_text('buget = "64"')
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF" + b"\0" * 50)
+    done = run(*words, cwd=tmp_path)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len([line for line in done.stderr.splitlines() if line.startswith("thinkcap: ")]) == 1
+    # An endpoint that does not answer is not a mistake in the words: it failed.
+    assert done.returncode == (1 if "127.0.0.1" in said else 2)
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["study", "--help"], ["ask", "-h"], ["traces", "--help"], ["--version"]]
+)
+def test_help(words: list[str], tmp_path: Path) -> None:
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "thinkcap" in done.stdout

@@ -1,0 +1,20 @@
+"""An engine for studies in another process: its replies depend on the prompt alone, and take a little while."""
+
+from __future__ import annotations
+
+import hashlib
+
+from thinkcap.engines.scripted import QUIET, ScriptedEngine
+
+
+def reply(prompt: str) -> str:
+    asked = prompt.split("[user]")[-1].split("\n")[0]
+    size = int(hashlib.sha256(asked.encode()).hexdigest(), 16) % 60
+    right = f"#### {len(asked)}"
+    if "Work on this so far" in prompt or QUIET in prompt[-12:] or not prompt.endswith("[assistant]"):
+        return right if size % 3 else "#### 0"
+    return "<think>" + "x" * size + "</think>" + right
+
+
+async def factory(model: str, *, nothink_by: str = "auto") -> ScriptedEngine:
+    return ScriptedEngine(reply, delay_s=0.01)
