@@ -24,6 +24,7 @@ from thinkcap.engines import open_engine
 from thinkcap.policies.registry import PolicySpec, wants_other
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.provenance import provenance
+from thinkcap.study.questions import write_questions
 from thinkcap.study.rows import Journal, Row, make_row, write_parquet
 from thinkcap.study.summary import summarise, write_summary
 from thinkcap.tasks import Task, load
@@ -132,6 +133,7 @@ async def _run(
             checks = await verify_prefix(bare, remembering, cells, config.verify_prefix)
     rows = [journal.rows[cell.key] for cell in cells]
     write_parquet(rows, config.out / "rows.parquet")
+    await write_questions(config.out, cells, rows, remembering, Sampling(config.temperature, config.top_p))
     about = provenance(config, bare.card, cells, started=started, concurrency=width)
     summary = summarise(rows, about, price=config.price)
     if checks is not None:

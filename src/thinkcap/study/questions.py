@@ -1,0 +1,166 @@
+"""What was asked and the whole chains, beside the rows, so that a report can show the cut without the model.
+
+Ids mean nothing without the model that wrote them, so their text is stored while the engine is still open:
+`questions.jsonl`, one line a question, each chain once with the place in its text where every budget cuts it.
+
+    await write_questions(folder, cells, rows, engine, sampling)
+    asked = read_questions(folder)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+
+from thinkcap.core.engine import Engine
+from thinkcap.core.errors import DataError
+from thinkcap.core.types import Mode, Question, Request, Sampling
+from thinkcap.study.rows import Row
+
+if TYPE_CHECKING:
+    from thinkcap.study.run import Cell
+
+FILE = "questions.jsonl"
+
+_STAGES: Mapping[Mode, frozenset[str]] = {
+    # Stages that put the bare question to the model: all of them read one stored chain of their mode.
+    "think": frozenset({"think", "think1"}),
+    "nothink": frozenset({"answer", "probe"}),
+}
+_AT_A_TIME = 16
+
+
+class Chain(msgspec.Struct, frozen=True):
+    """One mode's longest chain for a question."""
+
+    text: str
+    tokens: int
+    ended: bool
+    cuts: tuple[tuple[int, int], ...]
+    """(budget, characters of the text a run at that budget has); budgets the chain did not reach are left out."""
+    closed: int | None = None
+    """Where in the text the thought is over; None where it never closes."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    task: str
+    question: str
+    seed: int
+    group: str
+    text: str
+    gold: str
+    facts: dict[str, str]
+    chains: dict[str, Chain]
+
+
+async def write_questions(
+    folder: Path, cells: Sequence[Cell], rows: Sequence[Row], engine: Engine, sampling: Sampling
+) -> Path:
+    """Every question of the study once (its first seed), with the chains the rows were made from."""
+    first: dict[tuple[str, str], tuple[Cell, list[Row]]] = {}
+    for cell, row in zip(cells, rows, strict=True):
+        kept = first.setdefault((cell.task.name, cell.question.id), (cell, []))
+        if kept[0].seed == cell.seed and not row.failed:
+            kept[1].append(row)
+    encoder = msgspec.json.Encoder()
+    path = folder / FILE
+    fresh = path.with_suffix(".tmp")
+    waiting = list(first.values())
+    with fresh.open("wb") as file:
+        for at in range(0, len(waiting), _AT_A_TIME):
+            batch = waiting[at : at + _AT_A_TIME]
+            lines = await asyncio.gather(*(_asked(cell, mine, engine, sampling) for cell, mine in batch))
+            file.writelines(encoder.encode(line) + b"\n" for line in lines)
+    fresh.replace(path)
+    return path
+
+
+async def _asked(cell: Cell, rows: Sequence[Row], engine: Engine, sampling: Sampling) -> Asked:
+    question = cell.question
+    drawn = Sampling(sampling.temperature, sampling.top_p, cell.seed)
+    chains: dict[str, Chain] = {}
+    for mode in get_args(Mode):
+        chain = await _chain(question, mode, _budgets(rows, mode), engine, drawn)
+        if chain is not None:
+            chains[mode] = chain
+    facts = {str(k): str(v) for k, v in cell.task.facts.get(question.id, {}).items()}
+    return Asked(
+        task=cell.task.name,
+        question=question.id,
+        seed=cell.seed,
+        group=question.group,
+        text=_said(question),
+        gold=cell.task.golds[question.id],
+        facts=facts,
+        chains=chains,
+    )
+
+
+def _budgets(rows: Sequence[Row], mode: Mode) -> list[int]:
+    """Where chains of this mode were cut, in rising order."""
+    return sorted({s.budget for row in rows for s in row.stages if s.stage in _STAGES[mode] and s.budget > 0})
+
+
+async def _chain(
+    question: Question, mode: Mode, budgets: Sequence[int], engine: Engine, sampling: Sampling
+) -> Chain | None:
+    if not budgets:
+        return None
+    # A finished row needed exactly this generation, so the store has it: nothing is generated here.
+    request = Request(question, mode, budgets[-1], stage="read", final=mode == "nothink", sampling=sampling)
+    prompt = await engine.prompt(request)
+    output = await engine.generate(prompt, budgets[-1], sampling)
+    if output.ids is None:
+        parts = [f"{engine.card.open_tag}{output.thought}{engine.card.close_tag}"] if output.thought else []
+        text = "".join([*parts, output.answer or ""]) or output.text
+        return Chain(text, output.tokens, output.ended, (), _close(text, engine.card.close_tag))
+    cuts = []
+    for budget in budgets:
+        if budget < len(output.ids):
+            head = (await engine.read(output.ids[:budget])).rstrip("\N{REPLACEMENT CHARACTER}")
+            cuts.append((budget, _utf16(head)))
+    return Chain(output.text, output.tokens, output.ended, tuple(cuts), _close(output.text, engine.card.close_tag))
+
+
+def _close(text: str, tag: str) -> int | None:
+    at = text.find(tag)
+    return None if at < 0 else _utf16(text[: at + len(tag)])
+
+
+def _utf16(text: str) -> int:
+    """Length as a browser counts it: places are for JavaScript's strings."""
+    return len(text) + sum(1 for c in text if ord(c) > 0xFFFF)
+
+
+def _said(question: Question) -> str:
+    """The conversation as text; a single user message without its role."""
+    texts = [_content(m.get("content")) for m in question.messages]
+    if len(texts) == 1:
+        return texts[0]
+    return "\n\n".join(f"{m.get('role', '')}: {t}" for m, t in zip(question.messages, texts, strict=True))
+
+
+def _content(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        return "\n".join(str(part.get("text", f"[{part.get('type', 'part')}]")) for part in content)
+    return "" if content is None else str(content)
+
+
+def read_questions(folder: Path) -> Iterator[Asked]:
+    """Nothing where a run has no such file (an older or an interrupted one)."""
+    path = folder / FILE
+    if not path.is_file():
+        return
+    decoder = msgspec.json.Decoder(Asked)
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield decoder.decode(line)
+            except msgspec.DecodeError as err:
+                raise DataError(f"'{path}' line {number}: {err}; run the study again to write it anew") from err
