@@ -16,5 +16,5 @@ def reply(prompt: str) -> str:
     return "<think>" + "x" * size + "</think>" + right
 
 
-async def factory(model: str, *, nothink_by: str = "auto") -> ScriptedEngine:
+async def factory(model: str, **options: object) -> ScriptedEngine:
     return ScriptedEngine(reply, delay_s=0.01)

@@ -29,6 +29,7 @@ import click
 @click.option("--online", is_flag=True, default=None, help="Generate every cell at its own budget.")
 @click.option("--verify-prefix", type=int, help="Re-run N questions at a smaller budget, report agreement.")
 @click.option("--nothink-by", help="How a model without a switch is kept from thinking: block or prompt.")
+@click.option("--timeout", "timeout_s", type=float, help="Seconds for one request to a server, all tries included.")
 @click.option("--prompts", type=click.Path(path_type=Path), help="TOML file with prompts of your own.")
 @click.option("--price", help="Money per million tokens: INPUT,CACHED,OUTPUT.")
 @click.option("--max-cost", type=float, help="Refuse to start what may cost more.")

@@ -44,6 +44,17 @@ class Patience:
     """Before the second try; doubles with each, up to `pause_max_s`, half of it by chance."""
     pause_max_s: float = 20.0
 
+    @classmethod
+    def within(cls, total_s: float) -> Patience:
+        """For someone who will wait this long for one call and no longer."""
+        default = cls()
+        return cls(
+            connect_s=min(default.connect_s, total_s),
+            first_byte_s=min(default.first_byte_s, total_s),
+            between_bytes_s=min(default.between_bytes_s, total_s),
+            total_s=total_s,
+        )
+
     def pause(self, attempt: int, asked_s: float | None) -> float:
         grown = min(self.pause_max_s, self.pause_s * 2.0**attempt)
         drawn = grown * (0.5 + random.random() / 2)

@@ -42,6 +42,7 @@ async def open_engine(
     prompts: Prompts = PROMPTS,
     prefills: bool = False,
     opens_thought: bool = False,
+    timeout_s: float | None = None,
     patience: Patience | None = None,
     canary_every: int = 500,
     canary_s: float = 600.0,
@@ -53,7 +54,7 @@ async def open_engine(
         raise ConfigError(f"unknown transport '{transport}'{nearest(transport, ['auto', 'ids', 'chat'])}")
     base, name = _address(model)
     key = next((os.environ[k] for k in _KEYS if os.environ.get(k)), None)
-    patience = patience or Patience()
+    patience = patience or (Patience.within(timeout_s) if timeout_s else Patience())
     client = Client(base.removesuffix("/v1"), key, patience, connections=max(64, concurrency + 8))
     try:
         facts = await _facts(client, base, name)

@@ -67,6 +67,8 @@ class StudyConfig:
     online: bool = False
     """Generate every cell at its own budget instead of cutting stored traces."""
     nothink_by: str = "auto"
+    timeout_s: float | None = None
+    """For one request to a server, all its tries included; the engine's own patience where None."""
     verify_prefix: int = 0
     max_cost: float | None = None
     price: Price = FREE
@@ -81,6 +83,15 @@ class StudyConfig:
         """(policy, budget) pairs, largest budget first: what is generated there serves all smaller ones."""
         pairs = [(plan.spec, b) for plan in self.policies for b in plan.budgets or self.budgets]
         return sorted(pairs, key=lambda pair: -pair[1])
+
+    def engine_options(self) -> dict[str, Any]:
+        """What the engine must know of the study; engines refuse what they do not take."""
+        options: dict[str, Any] = {"nothink_by": self.nothink_by, "prompts": self.prompts}
+        if self.concurrency:
+            options["concurrency"] = self.concurrency
+        if self.timeout_s is not None:
+            options["timeout_s"] = self.timeout_s
+        return options
 
     @classmethod
     def from_file(cls, path: Path) -> StudyConfig:
@@ -125,7 +136,12 @@ class StudyConfig:
             "nothink_by": self.nothink_by,
             "verify_prefix": self.verify_prefix,
         }
-        for name, value in (("data", self.data), ("limit", self.limit), ("max_cost", self.max_cost)):
+        for name, value in (
+            ("data", self.data),
+            ("limit", self.limit),
+            ("max_cost", self.max_cost),
+            ("timeout_s", self.timeout_s),
+        ):
             if value is not None:
                 plain[name] = str(value) if isinstance(value, Path) else value
         if self.price != FREE:
@@ -282,6 +298,7 @@ _READERS: Mapping[str, Any] = {
     "out": lambda v: Path(_text(str(v))),
     "online": _flag,
     "nothink_by": _choice("auto", "native", "block", "prompt"),
+    "timeout_s": _number(0.001, 1e6),
     "verify_prefix": _whole(0, "a number of questions"),
     "max_cost": _number(0, 1e12),
     "price": _price,

@@ -95,7 +95,7 @@ async def run(config: StudyConfig, *, engine: Engine | None = None, watch: Watch
     """Run to the end; raises only for what stops the whole study. Single failures are rows."""
     cells = plan(config)
     config.out.mkdir(parents=True, exist_ok=True)
-    bare = engine or await open_engine(config.model, nothink_by=config.nothink_by)
+    bare = engine or await open_engine(config.model, **config.engine_options())
     try:
         with TraceStore.open(config.out / "traces.sqlite", bare.card.fingerprint) as store:
             (config.out / "study.toml").write_text(tomli_w.dumps(config.to_mapping()), encoding="utf-8")
