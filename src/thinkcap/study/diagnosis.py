@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.paired import PairedDifference, compare_arms, holm, least_detectable
+from thinkcap.diagnose.paired import PairedDifference, difference, holm, least_detectable
 from thinkcap.diagnose.runs import Flips, flips
 from thinkcap.diagnose.survival import Comparison, Survival, compare
 from thinkcap.study.findings import Findings, findings, pooled
@@ -138,17 +138,11 @@ def _tests(arms: list[Arm], draws: int, seed: int) -> list[Test]:
     for one, two in _pairs(arms):
         try:
             a, b, how = matched(one, two)
-            done = compare_arms(
-                dataclasses.replace(a, order="paired", content=None).answers(),
-                dataclasses.replace(b, order="paired", content=None).answers(),
-                draws=max(draws, 1),
-                seed=seed,
-            )
+            done = difference(a.right, b.right, how, draws=draws, seed=seed)
         except DataError as err:
             result.append(Test(one.name, two.name, None, None, None, str(err)))
             continue
         small = least_detectable(a.n) if a.n < 100 else None
-        done = dataclasses.replace(done, matched_by=how)
         result.append(Test(one.name, two.name, done, None, small, None))
     return result
 

@@ -85,6 +85,8 @@ class Arm:
 
     @property
     def name(self) -> str:
+        if self.policy == "split" and "br" in self.settings:
+            return f"split {self.settings['br']} + {self.settings['ba']}@{self.budget}"
         return self.policy if self.budget is None else f"{self.policy}@{self.budget}"
 
     @property

@@ -38,6 +38,7 @@ def verdict(
         said += _losses(found)
         said += _lengths(found)
         said += _crossover(found)
+        said += _methods(found, tests)
         said += _advice(found)
     said += [_models(name, result) for name, result in models.items()]
     said += [_repeat(r) for r in repeats]
@@ -72,7 +73,7 @@ def _losses(found: Findings) -> list[Sentence]:
 
 def _one_mode(found: Findings) -> list[Sentence]:
     said = []
-    modes = {a.policy.partition("[")[0] for a in found.arms}
+    modes = {a.policy.partition("[")[0] for a in found.arms if a.budget is not None}
     for arm in [a for a in found.arms if a.parts is not None and a.policy == "think"][-3:]:
         assert arm.parts is not None
         said.append(
@@ -216,11 +217,51 @@ def _crossover(found: Findings) -> list[Sentence]:
     return [Sentence(text + ".", numbers)]
 
 
+def _methods(found: Findings, tests: Sequence[Test]) -> list[Sentence]:
+    """Methods made of several calls: how often right, at what cost, and what the answer pass recovers."""
+    ways = [a for a in found.arms if a.policy not in ("think", "nothink") or a.budget is None]
+    said = []
+    if ways and len(ways) <= 8:
+        listed = [
+            f"{a.name} {percent(a.accuracy.value)}"
+            + (f" for {a.mean_tokens:.0f} tokens" if a.mean_tokens is not None else "")
+            for a in ways
+        ]
+        said.append(
+            Sentence(f"Right: {', '.join(listed)} (n = {ways[0].n}).", {a.name: a.accuracy.k for a in ways})
+        )
+    for e in found.extractions:
+        said.append(
+            Sentence(
+                f"On the {e.cut} of {e.n} chains that were cut, a separate answer pass ({e.split}) is right in "
+                f"{percent(e.alpha_e)}, the cut chain itself ({e.coupled}) in {percent(e.alpha_t)}: splitting "
+                f"recovers {points(e.recoverable)} points ({e.test.only_first}:{e.test.only_second}, "
+                f"{small(e.test.p)}).",
+                {"cut": e.cut, "n": e.n, "alpha_e": e.alpha_e, "alpha_t": e.alpha_t, "p": e.test.p},
+            )
+        )
+    names = {a.name for a in ways}
+    made = [t for t in tests if t.result is not None and t.first in names and t.second in names]
+    for t in made if len(made) <= 6 else []:
+        assert t.result is not None
+        gap = t.result.test.difference
+        clear = "clear" if (t.p_holm or 1) < 0.05 else "not clear"
+        said.append(
+            Sentence(
+                f"{t.first} against {t.second}: {points(gap)} points ({points(t.result.low)} to "
+                f"{points(t.result.high)}; {t.result.test.only_first}:{t.result.test.only_second}, "
+                f"{small(t.p_holm or 1.0)} after Holm), {clear}.",
+                {"difference": gap, "p": t.result.test.p, "p_holm": t.p_holm},
+            )
+        )
+    return said
+
+
 def _name(way: ArmSummary | Replayed) -> str:
     if isinstance(way, Replayed):
         return f"try {way.first} tokens without thinking and think up to {way.second} where that did not end"
     plain = {"nothink": "answer without thinking", "think": "think"}
-    return plain.get(way.policy, f"use {way.policy}")
+    return plain.get(way.policy, way.name.partition("@")[0])
 
 
 def _ways(found: Findings, cap: int) -> list[tuple[str, Any, float]]:
@@ -239,7 +280,8 @@ def _advice(found: Findings) -> list[Sentence]:
     chosen: list[tuple[int, str, Any, float]] = []
     for cap in caps:
         ways = _ways(found, cap)
-        if len(ways) < 2:
+        # Advice is between ways of answering; two readings of the same answers are none.
+        if len(ways) < 2 or not any(a.budget == cap and a.policy in ("think", "nothink") for a in found.arms):
             continue
         best = max(w[1].value for w in ways)
         name, accuracy, tokens = min((w for w in ways if w[1].value >= best - _CLOSE_ENOUGH), key=lambda w: w[2])
@@ -265,6 +307,7 @@ def _split_note(found: Findings, cap: int, best: float) -> list[Sentence]:
         return []
     top = max(splits, key=lambda a: a.accuracy.value or 0)
     low, high = points(top.accuracy.low or 0), points(top.accuracy.high or 0)
+    sizes = top.name.removeprefix("split ").partition("@")[0]
     worth = (
         "as good"
         if (top.accuracy.value or 0) >= best
@@ -272,7 +315,7 @@ def _split_note(found: Findings, cap: int, best: float) -> list[Sentence]:
     )
     return [
         Sentence(
-            f"The best split of {cap} expects {percent(top.accuracy.value)} ({low}-{high}), {worth}.",
+            f"The best split, {sizes}, expects {percent(top.accuracy.value)} ({low}-{high}), {worth}.",
             {"k": top.accuracy.k, "n": top.n},
         )
     ]

@@ -6,6 +6,7 @@ Read with the standard library, not with inspect_ai: a log outlives the version 
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,9 @@ from thinkcap.core.errors import DataError
 from thinkcap.study.importers.plain import Overrides, finished
 from thinkcap.study.importers.reading import verdict, whole
 from thinkcap.study.records import Arm, ArmBuilder, Questions, content_hash, with_counted_end
+
+_ZSTD = 93
+"""Compression method number of zstandard in zip archives."""
 
 
 def recognise(data: Any) -> bool:
@@ -37,15 +41,11 @@ def read_zip(path: Path, questions: Questions, about: Overrides) -> tuple[list[A
             return _read(header, samples, path, questions, about)
     except zipfile.BadZipFile as err:
         raise DataError(f"{path}: not a zip archive ({err}); an .eval log is one") from err
-    except (NotImplementedError, RuntimeError) as err:
-        raise DataError(
-            f"{path}: its compression cannot be read here ({err}); convert it: inspect log convert --to json"
-        ) from err
 
 
 def _member(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(archive.read(name).decode("utf-8"))
+        data = json.loads(_bytes(archive, name, path).decode("utf-8"))
     except json.JSONDecodeError as err:
         raise DataError(f"{path}, {name}, line {err.lineno}, column {err.colno}: not JSON ({err.msg})") from err
     except UnicodeDecodeError as err:
@@ -53,6 +53,29 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise DataError(f"{path}, {name}, line 1: wanted an object, got {type(data).__name__}")
     return data
+
+
+def _bytes(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
+    """A member's bytes. Newer logs compress with zstandard, which this Python's zipfile cannot read itself."""
+    info = archive.getinfo(name)
+    if info.compress_type != _ZSTD:
+        return archive.read(name)
+    try:
+        import zstandard
+    except ImportError as err:
+        raise DataError(
+            f"{path} is compressed with zstandard; install it (pip install 'thinkcap[logs]') or convert the log "
+            f"(inspect log convert --to json)"
+        ) from err
+    with path.open("rb") as stream:
+        stream.seek(info.header_offset + 26)
+        name_length, extra_length = struct.unpack("<HH", stream.read(4))
+        stream.seek(name_length + extra_length, 1)
+        packed = stream.read(info.compress_size)
+    try:
+        return zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+    except zstandard.ZstdError as err:
+        raise DataError(f"{path}, {name}: damaged ({err})") from err
 
 
 def read_json(

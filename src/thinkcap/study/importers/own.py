@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
-from thinkcap.study.records import Arm, Questions
+from thinkcap.study.records import Arm, Questions, content_hash
 
 _NEEDED = (
     "question",
@@ -25,6 +24,8 @@ _NEEDED = (
     "gold_hash",
 )
 
+_TEXTS = ["question", "task", "model", "policy", "verdict", "gold_hash", "group", "stage"]
+
 
 def read(path: Path, questions: Questions, model: str | None = None) -> tuple[list[Arm], list[str]]:
     import pyarrow as pa
@@ -32,7 +33,7 @@ def read(path: Path, questions: Questions, model: str | None = None) -> tuple[li
 
     file = path / "rows.parquet" if path.is_dir() else path
     try:
-        parquet = pq.ParquetFile(file)
+        parquet = pq.ParquetFile(file, read_dictionary=_TEXTS)
         missing = [c for c in _NEEDED if c not in parquet.schema_arrow.names]
         if missing:
             raise DataError(f"{file}: no column '{missing[0]}'; wanted the rows of a study ({', '.join(_NEEDED)})")
@@ -48,11 +49,16 @@ def read(path: Path, questions: Questions, model: str | None = None) -> tuple[li
     return _arms(table, file, questions, model)
 
 
+def _is_coded(column: Any) -> bool:
+    return hasattr(column.type, "index_type")
+
+
 class _Coded:
     """A text column as codes and the texts they stand for."""
 
     def __init__(self, column: Any) -> None:
-        coded = column.combine_chunks().dictionary_encode()
+        coded = column.unify_dictionaries().combine_chunks() if _is_coded(column) else column.combine_chunks()
+        coded = coded if _is_coded(coded) else coded.dictionary_encode()
         self.codes: NDArray[np.int64] = np.asarray(coded.indices.fill_null(-1), dtype=np.int64)
         self.texts: list[str] = coded.dictionary.to_pylist()
 
@@ -95,7 +101,11 @@ def _arms(table: Any, file: Path, questions: Questions, only: str | None) -> tup
             seed=int(number["seed"][at]),
             failed=len(rows) - len(graded),
             unreadable=int((text["verdict"].codes[graded] == unread_code).sum()),
-            extra={k: np.array(c.texts, dtype=object)[c.codes[graded]] for k, c in extra.items()},
+            extra={
+                # Our stages have names; the numbers 1-3 are the authors'.
+                "stage_name" if k == "stage" else k: np.array(c.texts, dtype=object)[c.codes[graded]]
+                for k, c in extra.items()
+            },
         )
         _refuse_repeats(arm, questions, file)
         arms.append(arm)
@@ -110,7 +120,11 @@ def _code(column: _Coded, word: str) -> int:
 
 
 def _hash(text: str | None) -> int:
-    return int.from_bytes(hashlib.blake2b((text or "").encode(), digest_size=8).digest(), "big") or 1
+    try:
+        # Our own hashes are hexadecimal already; the first 64 bits of one are as good as a hash of it.
+        return int((text or "")[:16], 16) or 1
+    except ValueError:
+        return content_hash(text or "")
 
 
 def _grouped(keys: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
