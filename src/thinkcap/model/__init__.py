@@ -1,0 +1,22 @@
+"""Where Pebble, the bundled model, lies: a few million parameters, two modes, no download.
+
+>>> pebble_gguf().name
+'pebble.gguf'
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+__all__ = ["pebble_gguf", "pebble_hf"]
+
+
+def pebble_gguf() -> Path:
+    """The F16 GGUF file, for the embedded engine and any llama.cpp."""
+    return Path(str(files("thinkcap.model"))) / "pebble.gguf"
+
+
+def pebble_hf() -> Path:
+    """The folder with bf16 safetensors and tokenizer files, for transformers and vLLM."""
+    return Path(str(files("thinkcap.model"))) / "pebble"

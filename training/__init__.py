@@ -1,0 +1,1 @@
+"""How Pebble, the bundled model, was made: tokenizer, rendering, data, training, evaluation, export, card."""
