@@ -1,0 +1,45 @@
+"""`thinkcap serve`: the gateway."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command(name="serve", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("model", nargs=-1)
+@click.option(
+    "--config", "file", type=click.Path(path_type=Path), help="TOML file with the settings below and more."
+)
+@click.option("--host", help="Address to listen on; the loopback unless told otherwise.")
+@click.option("--port", type=int, help="Port to listen on; 8080, or 0 for any free one.")
+@click.option("--profile", help="What `thinkcap calibrate` wrote for this model.")
+@click.option("--default-cap", type=int, help="Cap of requests that name none.")
+@click.option("--threshold", type=int, help="Without a profile: no thinking for caps below it.")
+@click.option("--reasoning-field", help="upstream, reasoning_content, reasoning or both.")
+@click.option("--concurrency", type=int, help="Requests answered at a time.")
+@click.option("--queue", type=int, help="Requests that may wait; the next gets a 429.")
+@click.option("--anyone", is_flag=True, default=None, help="Listen beyond the loopback without keys.")
+@click.option("--log-requests", is_flag=True, default=None, help="Write requests to the log.")
+@click.option("--new-key", metavar="NAME", help="Make a key, print it and its line for the file, and end.")
+def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **options: Any) -> None:
+    """An OpenAI-compatible server where max_tokens holds for everything generated, and the answer is not empty.
+
+    MODEL is `bundled` (the default), a .gguf file, or http://host/v1#name; several are served side by side.
+    """
+    if new_key:
+        from thinkcap.gateway.auth import new_key as make
+
+        key, line = make(new_key)
+        click.echo(f"key (shown once): {key}\nfor the configuration file:\n[keys]\n{line}")
+        return
+    from thinkcap.gateway.config import ServeConfig
+    from thinkcap.gateway.server import run
+
+    config = ServeConfig.from_file(file) if file else ServeConfig()
+    given = {name: value for name, value in options.items() if value is not None}
+    config = config.changed({**given, **({"model": list(model)} if model else {})})
+    if not run(config, lambda address: click.echo(f"thinkcap serves at {address}", err=True)):
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,298 @@
+"""One chat request through a policy: the flow is built, driven, and its pieces become an answer or a stream.
+
+body, header = await whole(job)
+async for events in streamed(job): ...       # bytes of one or more SSE events
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thinkcap.core.engine import Engine
+from thinkcap.core.flow import Flow, Judge, Shown, drive
+from thinkcap.core.types import Question, Request, Run, Sampling
+from thinkcap.gateway import replies
+from thinkcap.gateway.choose import SINGLE, Choice
+from thinkcap.gateway.flows import Stops, check_answer_pass, insured, readable, structured
+from thinkcap.gateway.metrics import Metrics
+from thinkcap.gateway.refusal import Refusal
+from thinkcap.gateway.replies import Chunks, Finished
+from thinkcap.gateway.wire import WITHOUT_EFFECT, Call
+
+_MARGIN = 128
+"""Tokens our own words may add to the prompts of later passes, where the context is nearly full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A request with everything decided: what to ask, how, under which cap."""
+
+    call: Call
+    engine: Engine
+    model: str
+    question: Question
+    choice: Choice
+    cap: int
+    fields: tuple[str, ...]
+    judge: Judge
+    metrics: Metrics
+    temperature: float
+    arrived: float
+    ping_s: float = 15.0
+    room: int | None = None
+    """Tokens the context window leaves after the prompt; None where nobody can say."""
+
+    def flow(self) -> Flow:
+        spec, question, cap = self.choice.spec, self.question, self.inner_cap
+        bound = bool(question.tools or question.format or question.options.keys() - {"stop"})
+        flow = spec.bind()(question, cap)
+        if bound and spec.name != "nothink":
+            check_answer_pass(spec)
+            card = self.engine.card
+            flow = structured(flow, card.close_id, card.close_tag)
+        if spec.name == "nothink" or "nothink" not in self.engine.card.modes:
+            return _read(flow, question)
+        return insured(flow, question, cap)
+
+    @property
+    def inner_cap(self) -> int:
+        """The cap less what later passes' prompts may add, where the context is nearly full."""
+        if self.room is None or self.choice.spec.name in SINGLE:
+            return self.cap
+        return max(1, min(self.cap, self.room - _MARGIN))
+
+    def sampling(self, index: int) -> Sampling:
+        asked = self.call.asked
+        temperature = asked.temperature
+        if temperature is None:
+            # Several greedy choices would all be the same one; OpenAI's default is 1.
+            temperature = 1.0 if self.call.n > 1 else self.temperature
+        seed = asked.seed if asked.seed is not None else secrets.randbits(31) if temperature else 0
+        return Sampling(temperature, asked.top_p if asked.top_p is not None else 1.0, seed + index)
+
+
+def _read(flow: Flow, question: Question) -> Flow:
+    return readable((yield from flow), question)
+
+
+def question_of(call: Call, engine: Engine) -> Question:
+    """The conversation as the engine can take it; what it cannot take is refused by name."""
+    card = engine.card
+    options = call.options()
+    if card.transport == "chat":
+        # A chat server is told everything it may know; the embedded engine has no use for bookkeeping.
+        options |= {name: call.raw[name] for name in WITHOUT_EFFECT if call.raw.get(name) is not None}
+        options |= {name: call.raw[name] for name in call.unknown}
+    elif call.unknown:
+        raise Refusal(
+            f"'{card.model}' cannot apply field '{call.unknown[0]}'", code="unsupported", param=call.unknown[0]
+        )
+    if kwargs := call.template_kwargs():
+        name = next(iter(kwargs))
+        raise Refusal(
+            f"this policy cannot pass chat_template_kwargs.{name} on",
+            code="unsupported",
+            param="chat_template_kwargs",
+        )
+    if call.tools and not card.tools:
+        raise Refusal(f"model '{card.model}' cannot call tools here", code="unsupported", param="tools")
+    if call.format and not card.formats:
+        raise Refusal(
+            f"model '{card.model}' cannot be held to a response_format here",
+            code="unsupported",
+            param="response_format",
+        )
+    messages = call.raw["messages"]
+    if card.transport == "ids":
+        messages = [_plain(m, at, card.model, card.tools) for at, m in enumerate(messages)]
+    return Question(
+        "chat", tuple(messages), kind=call.wishes.kind, format=call.format, tools=call.tools, options=options
+    )
+
+
+def _plain(message: Mapping[str, Any], at: int, model: str, tools: bool) -> Mapping[str, Any]:
+    role, content = message["role"], message.get("content")
+    where = f"messages[{at}]"
+    if not tools and (role == "tool" or message.get("tool_calls")):
+        raise Refusal(f"model '{model}' cannot read tool messages here", code="unsupported", param=where)
+    if isinstance(content, list):
+        for part in content:
+            if part["type"] != "text":
+                raise Refusal(
+                    f"model '{model}' reads text only, not {part['type']}", code="unsupported", param=where
+                )
+        content = "".join(part["text"] for part in content)
+    if content is None:
+        if role != "assistant":
+            raise Refusal(f"a {role} message has no content", code="invalid_value", param=where)
+        content = ""
+    # Templates know no developer; it is what system was called before.
+    return {**message, "role": "system" if role == "developer" else role, "content": content}
+
+
+async def fitted(question: Question, engine: Engine, cap: int | None, default_cap: int) -> tuple[int, int | None]:
+    """The cap that holds, and the room the context leaves; a 400 where prompt and cap do not fit."""
+    card = engine.card
+    if card.transport != "ids" or not card.context:
+        return cap or default_cap, None
+    # A pass that is not final: the caller's wishes are looked at where they apply, in the answer pass.
+    prompt = await engine.prompt(Request(question, card.modes[-1], 1, stage="measure"))
+    room = card.context - prompt.tokens
+    if room < 1 or (cap is not None and cap > room):
+        asked = f"{prompt.tokens} prompt tokens and max_tokens of {cap or default_cap}"
+        raise Refusal(
+            f"{asked} exceed the context window of {card.context}; shorten the messages or lower max_tokens",
+            code="context_length_exceeded",
+            param="messages",
+        )
+    return cap or min(default_cap, room), room
+
+
+async def whole(job: Job) -> tuple[bytes, bytes]:
+    tasks = [asyncio.ensure_future(_drive(job, index, None)) for index in range(job.call.n)]
+    runs = await _together(tasks)
+    done = [_finished(job, index, run) for index, run in enumerate(runs)]
+    job.metrics.first(job.choice.spec.name, time.perf_counter() - job.arrived)
+    return replies.whole(replies.new_id(), job.model, job.choice, job.cap, done, job.fields)
+
+
+async def _together(tasks: Sequence[asyncio.Future[Run]]) -> list[Run]:
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def _drive(job: Job, index: int, show: Callable[[Shown], None] | None) -> Awaitable[Run]:
+    return drive(
+        job.flow(), job.engine, judge=job.judge, cap=job.inner_cap, sampling=job.sampling(index), show=show
+    )
+
+
+def _finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: bool = False) -> Finished:
+    answer = run.answer
+    content = shown
+    if content is None:
+        stops = Stops(job.call.stops)
+        content = stops.take(answer.text or "")
+        content += stops.rest()
+        stopped = stops.hit
+    final = answer.completion
+    if final is not None and final.extras.get("tool_calls"):
+        finish = "tool_calls"
+    elif stopped or (final is not None and final.ended) or (final is None and not answer.notes.get("guessed")):
+        finish = "stop"
+    else:
+        finish = "length"
+    thoughts = [
+        step.completion.thought for step in run.steps if step.request.shown != "hidden" and step.completion.thought
+    ]
+    complete = replies.is_json(content) if job.call.format else None
+    done = Finished(index, run, content, "\n".join(thoughts), finish, complete)
+    job.metrics.ran(job.model, job.choice.spec.name, run, done.fallback)
+    if done.empty:
+        raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap)
+    return done
+
+
+async def streamed(job: Job) -> AsyncIterator[bytes]:
+    """Events as they come. What fails before the first is a plain error; afterwards the caller sends an event."""
+    stream = _Stream(job)
+    try:
+        while events := await stream.next():
+            yield events
+        yield stream.last()
+    finally:
+        await stream.stop()
+
+
+class _Stream:
+    """The choices of one request, side by side, and the events they become."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[tuple[int, Shown | None]] = asyncio.Queue()
+        self._chunks = Chunks(replies.new_id(), job.model, job.fields)
+        self._stops = [Stops(job.call.stops) for _ in range(job.call.n)]
+        self._said = [""] * job.call.n
+        self._opened: set[int] = set()
+        self._done: list[Finished] = []
+        self._tasks = [self._start(index) for index in range(job.call.n)]
+        self._pulse = self._loop.call_later(job.ping_s, self._beat)
+
+    async def next(self) -> bytes:
+        """Everything that has come since the last call; nothing once all choices are done."""
+        out = b""
+        while not out and len(self._done) < len(self._tasks):
+            out = await self._event(*await self._queue.get())
+            while not self._queue.empty():
+                out += await self._event(*self._queue.get_nowait())
+        return out
+
+    def last(self) -> bytes:
+        spent = self._chunks.usage(replies.usage(self._done)) if self._job.call.usage_wanted else b""
+        return spent + replies.DONE
+
+    async def stop(self) -> None:
+        self._pulse.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, index: int) -> asyncio.Future[Run]:
+        task = asyncio.ensure_future(
+            _drive(self._job, index, lambda piece: self._queue.put_nowait((index, piece)))
+        )
+        task.add_done_callback(lambda _: self._queue.put_nowait((index, None)))
+        return task
+
+    def _beat(self) -> None:
+        self._queue.put_nowait((-1, None))
+        self._pulse = self._loop.call_later(self._job.ping_s, self._beat)
+
+    async def _event(self, index: int, piece: Shown | None) -> bytes:
+        if index < 0:
+            return b": working\n\n"
+        if piece is None:
+            return self._end(index, await self._tasks[index])
+        text = piece.text
+        if piece.channel == "answer":
+            text = self._stops[index].take(text)
+            self._said[index] += text
+        if not text:
+            return b""
+        make = self._chunks.content if piece.channel == "answer" else self._chunks.thought
+        return self._open(index) + make(index, text)
+
+    def _open(self, index: int) -> bytes:
+        if index in self._opened:
+            return b""
+        if not self._opened:
+            self._job.metrics.first(self._job.choice.spec.name, time.perf_counter() - self._job.arrived)
+        self._opened.add(index)
+        return self._chunks.role(index)
+
+    def _end(self, index: int, run: Run) -> bytes:
+        job, chunks, stops = self._job, self._chunks, self._stops[index]
+        rest = stops.rest()
+        self._said[index] += rest
+        one = _finished(job, index, run, self._said[index], stops.hit)
+        self._done.append(one)
+        out = self._open(index)
+        if rest:
+            out += chunks.content(index, rest)
+        if one.tool_calls:
+            out += chunks.tool_calls(index, one.tool_calls)
+        about = None
+        if len(self._done) == len(self._tasks):
+            about = replies.described(job.choice, job.cap, sorted(self._done, key=lambda d: d.index))
+        return out + chunks.end(index, one.finish, one.logprobs, about)

@@ -1,0 +1,129 @@
+"""What a policy needs around it to serve strangers: an answer in any case, and their wishes in the answer pass.
+
+A policy is a generator, so these are generators around it: they see its requests before the driver does, and the
+completions before it does. The driver still counts every token.
+
+    flow = insured(structured(policy(question, cap)), question, cap)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from thinkcap.core.errors import EngineError, Unsupported
+from thinkcap.core.flow import Ask, Flow, ask
+from thinkcap.core.types import Answer, Completion, Question, Request
+from thinkcap.policies import stages
+from thinkcap.policies.registry import PolicySpec
+
+NO_ANSWER_PASS = frozenset({"think", "think[heuristic]", "town", "town_plus"})
+
+
+def check_answer_pass(spec: PolicySpec) -> None:
+    if spec.name in NO_ANSWER_PASS and spec.options.get("pipeline") != "projection":
+        raise Unsupported(
+            f"policy '{spec.name}' answers in the pass it thinks in, where tools, response_format, logprobs, "
+            f"penalties and the like do not reach; use nothink, close, iris or two_pass"
+        )
+
+
+def structured(flow: Flow, close_id: int | None, close_tag: str) -> Flow:
+    """Tools, a response format and the like bind the answer pass only: a thinking pass must not give the answer.
+
+    A pass that went on to answer by itself is handed to the policy as its thought alone, not ended; the policy
+    then goes on to its own answer pass. What was written beyond the thought the driver has counted already.
+    """
+    reply: Any = None
+    error: EngineError | None = None
+    try:
+        while True:
+            try:
+                effect = flow.throw(error) if error else flow.send(reply)
+            except StopIteration as stop:
+                answer: Answer = stop.value
+                return answer
+            if isinstance(effect, Ask):
+                effect = Ask(tuple(_thought_only(r) for r in effect.requests))
+            error = None
+            try:
+                reply = yield effect
+            except EngineError as err:
+                error = err
+                continue
+            if isinstance(effect, Ask):
+                pairs = zip(effect.requests, reply, strict=True)
+                reply = tuple(c if r.final else _reopened(c, close_id, close_tag) for r, c in pairs)
+    finally:
+        flow.close()
+
+
+def _thought_only(request: Request) -> Request:
+    return replace(request, shown="thought") if request.shown == "answer" and not request.final else request
+
+
+def _reopened(completion: Completion, close_id: int | None, close_tag: str) -> Completion:
+    if completion.answer is None:
+        return completion
+    ids = completion.ids
+    if ids is not None:
+        ids = ids[: ids.index(close_id)] if close_id in ids else None
+    text = completion.text.partition(close_tag)[0] if close_tag in completion.text else completion.thought or ""
+    return replace(completion, text=text, ids=ids, answer=None, ended=False)
+
+
+def insured(flow: Flow, question: Question, cap: int) -> Flow:
+    """Where the policy ends without a word, what is left of the cap goes into an answer without thinking."""
+    answer = readable((yield from flow), question)
+    if answer.text is not None and answer.text.strip():
+        return answer
+    if answer.completion is not None and answer.completion.extras.get("tool_calls"):
+        return answer
+    last = yield from ask(Request(question, "nothink", cap, stage="fallback", shown="answer", final=True))
+    if not last.generated:
+        return answer
+    return Answer(last.answer, "fallback", last, notes={**answer.notes, "fallback": True})
+
+
+def readable(answer: Answer, question: Question) -> Answer:
+    """A guess out of an open thought is an answer only where somebody said what kind of answer to look for."""
+    if not answer.guess:
+        return answer
+    chain = answer.completion
+    if chain is not None and chain.answer is not None:
+        return replace(answer, text=chain.answer, guess=False)
+    found = stages.read(question, answer.text, guess=True).answer if question.kind else None
+    # Without its completion the driver knows that nobody has seen this text yet.
+    return replace(answer, text=found, guess=False, completion=None, notes={**answer.notes, "guessed": True})
+
+
+class Stops:
+    """Cuts the shown answer at the caller's stop words; holds back only what may still become one."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self._words = words
+        self._held = ""
+        self.hit = False
+
+    def take(self, text: str) -> str:
+        if not self._words:
+            return text
+        if self.hit:
+            return ""
+        self._held += text
+        first = min((at for word in self._words if (at := self._held.find(word)) >= 0), default=-1)
+        if first >= 0:
+            self.hit = True
+            ready, self._held = self._held[:first], ""
+            return ready
+        keep = max(_overlap(self._held, word) for word in self._words)
+        ready, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
+        return ready
+
+    def rest(self) -> str:
+        ready, self._held = self._held, ""
+        return "" if self.hit else ready
+
+
+def _overlap(text: str, word: str) -> int:
+    return next((n for n in range(min(len(word) - 1, len(text)), 0, -1) if text.endswith(word[:n])), 0)

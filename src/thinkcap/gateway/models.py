@@ -1,0 +1,169 @@
+"""The models behind the gateway: each an engine, a profile where there is one, and the short way where it exists.
+
+models = await open_models(config, metrics)
+served, forced = models.find("pebble+iris")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thinkcap.core.engine import Engine
+from thinkcap.core.errors import ConfigError, ThinkcapError
+from thinkcap.core.types import Mode, Question, Request
+from thinkcap.engines import open_engine
+from thinkcap.engines.client import Patience
+from thinkcap.engines.manner import switches
+from thinkcap.gateway.choose import Choice
+from thinkcap.gateway.config import ModelConfig, ServeConfig
+from thinkcap.gateway.metrics import Metrics
+from thinkcap.gateway.profile import Profile
+from thinkcap.gateway.refusal import Refusal
+from thinkcap.gateway.relay import Relay, Waits
+from thinkcap.gateway.wire import Call
+
+_HTTP_CONCURRENCY = 1024
+_NEVER = 10**9
+
+
+@dataclass(frozen=True)
+class Served:
+    name: str
+    engine: Engine
+    profile: Profile | None = None
+    relay: Relay | None = None
+
+    def short_way(self, call: Call, choice: Choice) -> bool:
+        """One call, nothing to count but what the server counts, nothing our passes would add."""
+        if self.relay is None or call.n > 1 or choice.spec.options:
+            return False
+        if choice.spec.name == "nothink":
+            return "nothink" in self.engine.card.modes
+        # By ids the thought is counted exactly; over chat only the server can.
+        return choice.spec.name == "think" and (self.engine.card.transport == "chat" or bool(call.tools))
+
+
+class Models:
+    def __init__(self, served: Sequence[Served]) -> None:
+        self.served = {one.name: one for one in served}
+        if len(self.served) != len(served):
+            raise ConfigError(
+                f"two models have one name: {', '.join(s.name for s in served)}; name them under [[models]]"
+            )
+
+    def find(self, name: str) -> tuple[Served, str | None]:
+        """A model and the policy after `+`; names may hold a `+` of their own."""
+        if name in self.served:
+            return self.served[name], None
+        for known in sorted(self.served, key=len, reverse=True):
+            if name.startswith(known + "+"):
+                return self.served[known], name[len(known) + 1 :]
+        raise Refusal(
+            f"no model '{name[:80]}' here; known: {', '.join(sorted(self.served))}, each also as NAME+POLICY",
+            status=404,
+            code="model_not_found",
+            param="model",
+        )
+
+    @property
+    def relay(self) -> Relay | None:
+        return next((one.relay for one in self.served.values() if one.relay), None)
+
+    @property
+    def concurrency(self) -> int:
+        return sum(_HTTP_CONCURRENCY if one.relay else one.engine.card.concurrency for one in self.served.values())
+
+    async def aclose(self) -> None:
+        for one in self.served.values():
+            if one.relay:
+                await one.relay.aclose()
+            await one.engine.aclose()
+
+
+async def open_models(config: ServeConfig, metrics: Metrics) -> Models:
+    opened: list[Served] = []
+    try:
+        for one in config.models:
+            opened.append(await _open(one, config, metrics))
+        return Models(opened)
+    except BaseException:
+        for served in opened:
+            if served.relay:
+                await served.relay.aclose()
+            await served.engine.aclose()
+        raise
+
+
+async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> Served:
+    profile = Profile.from_file(wanted.profile) if wanted.profile else None
+    remote = wanted.model.startswith(("http://", "https://"))
+    options: dict[str, Any] = dict(wanted.options)
+    if remote:
+        # A gateway answers whoever asks: it holds more connections than a study, and waits less.
+        options.setdefault("concurrency", _HTTP_CONCURRENCY)
+        options |= {"patience": _patience(config), "canary_every": _NEVER, "canary_s": float(_NEVER)}
+    engine = await open_engine(wanted.model, **options)
+    # A file's own name is what its owner calls it; the name inside may be anything.
+    name = wanted.name or (Path(wanted.model).stem if wanted.model.lower().endswith(".gguf") else engine.card.model)
+    try:
+        if profile and profile.fingerprint and profile.fingerprint != engine.card.fingerprint:
+            raise ConfigError(
+                f"the profile was measured on '{profile.fingerprint}', this model is "
+                f"'{engine.card.fingerprint}'; calibrate again, or take the line `fingerprint` out of the profile"
+            )
+        relay = await _relay(wanted.model, name, engine, config, metrics) if remote else None
+    except BaseException:
+        await engine.aclose()
+        raise
+    return Served(name, engine, profile, relay)
+
+
+def _patience(config: ServeConfig) -> Patience:
+    return Patience(
+        connect_s=config.connect_timeout_s,
+        first_byte_s=config.stall_timeout_s,
+        between_bytes_s=config.stall_timeout_s,
+        total_s=config.request_timeout_s,
+        attempts=config.attempts,
+        pause_s=0.1,
+        pause_max_s=2.0,
+    )
+
+
+async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, metrics: Metrics) -> Relay | None:
+    """None where the thinking switch is no field of a request (a prompt or an empty block of ours)."""
+    card = engine.card
+    if card.switch not in ("native", "none"):
+        return None
+    found: dict[Mode, Mapping[str, Any]] = {"think": {}, "nothink": {}}
+    for mode in card.modes:
+        found[mode] = await _switches(engine, mode)
+    key = next((os.environ[k] for k in ("THINKCAP_API_KEY", "OPENAI_API_KEY") if os.environ.get(k)), None)
+    waits = Waits(config.connect_timeout_s, config.stall_timeout_s, config.request_timeout_s, config.attempts)
+    address = model.partition("#")[0].rstrip("/")
+    return Relay(address, key, card.model, name, found, waits, metrics, config.temperature)
+
+
+async def _switches(engine: Engine, mode: Mode) -> Mapping[str, Any]:
+    """The fields the engine itself would send; by ids it sends none, and the template's are what works."""
+    if engine.card.transport == "ids":
+        return {"chat_template_kwargs": switches(mode)}
+    greeting = Question("switch", ({"role": "user", "content": "Hi"},))
+    prompt = await engine.prompt(Request(greeting, mode, 1, stage="switch"))
+    return {k: v for k, v in prompt.body.items() if k != "messages"}
+
+
+async def is_ready(served: Served) -> bool:
+    """Whether the model can be asked now: the server answers, or the embedded one renders a prompt."""
+    if served.relay is not None:
+        return await served.relay.ready()
+    greeting = Question("ready", ({"role": "user", "content": "Hi"},))
+    try:
+        await served.engine.prompt(Request(greeting, served.engine.card.modes[0], 1, stage="ready"))
+    except ThinkcapError:
+        return False
+    return True

@@ -1,0 +1,132 @@
+"""Everything beside chat completions: models, health, metrics, the description of the interface, other paths.
+
+Starlette(routes=routes(gateway), exception_handlers=HANDLERS)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from thinkcap.gateway.config import OTHER_PATHS
+from thinkcap.gateway.limits import read_body
+from thinkcap.gateway.models import Served, is_ready
+from thinkcap.gateway.openapi import description
+from thinkcap.gateway.refusal import Refusal
+from thinkcap.policies.registry import POLICIES
+
+if TYPE_CHECKING:
+    from thinkcap.gateway.app import Gateway
+
+Handler = Callable[[Request], Awaitable[Response]]
+_STARTED = int(time.time())
+
+
+def routes(gateway: Gateway) -> list[Route]:
+    pages = _Pages(gateway)
+    return [
+        Route("/v1/models", pages.models, methods=["GET"]),
+        Route("/v1/models/{name:path}", pages.model, methods=["GET"]),
+        Route("/healthz", pages.healthz, methods=["GET"]),
+        Route("/readyz", pages.readyz, methods=["GET"]),
+        Route("/metrics", pages.metrics, methods=["GET"]),
+        Route("/openapi.json", pages.openapi, methods=["GET"]),
+        *(Route(path, pages.other, methods=["POST"]) for path in OTHER_PATHS),
+    ]
+
+
+class _Pages:
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def models(self, request: Request) -> Response:
+        self._gateway.authorise(request.scope["headers"])
+        data = [_entry(one) for one in self._gateway.models.served.values()]
+        return JSONResponse({"object": "list", "data": data})
+
+    async def model(self, request: Request) -> Response:
+        self._gateway.authorise(request.scope["headers"])
+        served, _ = self._gateway.models.find(request.path_params["name"])
+        return JSONResponse(_entry(served))
+
+    async def healthz(self, _: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(self, _: Request) -> Response:
+        """Ready means: not shutting down, and every model can be asked."""
+        if self._gateway.draining:
+            return JSONResponse({"status": "draining"}, status_code=503)
+        found = {name: await is_ready(one) for name, one in self._gateway.models.served.items()}
+        ready = all(found.values())
+        body = {"status": "ready" if ready else "waiting", "models": found}
+        return JSONResponse(body, status_code=200 if ready else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        self._gateway.authorise(request.scope["headers"])
+        return Response(self._gateway.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    async def openapi(self, _: Request) -> Response:
+        return JSONResponse(description(bool(self._gateway.keys)))
+
+    async def other(self, request: Request) -> Response:
+        gateway, path = self._gateway, request.url.path
+        gateway.authorise(request.scope["headers"])
+        relay = gateway.models.relay
+        if path not in gateway.config.forward or relay is None:
+            raise Refusal(
+                f"'{path}' is not offered here, only /v1/chat/completions; the operator can forward it to the "
+                f'model server with forward = ["{path}"]',
+                status=404,
+                code="path_not_offered",
+            )
+        config = gateway.config
+        body = await read_body(request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s)
+        kind = request.headers.get("content-type", "application/json")
+        status, found, reply = await relay.forward(path, body, {"Content-Type": kind})
+        return Response(reply, status_code=status, headers={"content-type": found})
+
+
+def _entry(served: Served) -> dict[str, Any]:
+    card = served.engine.card
+    return {
+        "id": served.name,
+        "object": "model",
+        "created": _STARTED,
+        "owned_by": "thinkcap",
+        "max_model_len": card.context or None,
+        "thinkcap": {
+            "policies": [name for name in POLICIES if name != "placebo"],
+            "profile": served.profile is not None,
+            "modes": list(card.modes),
+            "tools": card.tools or served.relay is not None,
+            "formats": card.formats,
+            "reasoning_field": card.reasoning_field,
+        },
+    }
+
+
+async def _refused(_: Request, err: Exception) -> Response:
+    assert isinstance(err, Refusal)
+    return Response(err.body(), status_code=err.status, headers={k.decode(): v.decode() for k, v in err.headers})
+
+
+async def _http(request: Request, err: Exception) -> Response:
+    assert isinstance(err, HTTPException)
+    known = "POST /v1/chat/completions, GET /v1/models, /healthz, /readyz, /metrics, /openapi.json"
+    code = "method_not_allowed" if err.status_code == 405 else "path_not_found"
+    words = f"{request.method} {request.url.path[:200]} is not offered here; known: {known}"
+    found = await _refused(request, Refusal(words, status=err.status_code, code=code))
+    found.headers.update(err.headers or {})
+    return found
+
+
+HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+    Refusal: _refused,
+    HTTPException: _http,
+}

@@ -1,0 +1,121 @@
+"""Every way a request can end without an answer, as the error object OpenAI's clients understand.
+
+raise Refusal("unknown field 'max_token'; did you mean 'max_tokens'?", param="max_token")
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import msgspec
+
+from thinkcap.core.errors import (
+    ConfigError,
+    EngineError,
+    EngineGarbled,
+    EngineRefused,
+    EngineTimeout,
+    EngineUnreachable,
+    ModelChanged,
+)
+
+INVALID = "invalid_request_error"
+UPSTREAM = "upstream_error"
+_ADDRESS = re.compile(r"https?://[^\s'\"]+")
+
+
+class Refusal(Exception):
+    """An HTTP status with OpenAI's error object. The message never holds an upstream address or a key."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        kind: str = INVALID,
+        code: str | None = None,
+        param: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.kind = kind
+        self.code = code
+        self.param = param
+        self.retry_after_s = retry_after_s
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        found = [(b"content-type", b"application/json")]
+        if self.retry_after_s is not None:
+            found.append((b"retry-after", str(max(1, math.ceil(self.retry_after_s))).encode()))
+        if self.status == 401:
+            found.append((b"www-authenticate", b"Bearer"))
+        return found
+
+    def body(self) -> bytes:
+        return msgspec.json.encode({"error": self._object()})
+
+    def event(self) -> bytes:
+        """The same after the headers are out: an SSE event every OpenAI client turns into an error."""
+        return b"data: " + self.body() + b"\n\n"
+
+    def _object(self) -> dict[str, Any]:
+        # No lone surrogate may reach the encoder: an upstream's words are not always text.
+        words = self.message.encode("utf-8", "replace").decode()
+        return {"message": words, "type": self.kind, "param": self.param, "code": self.code}
+
+
+def refusal_of(error: BaseException) -> Refusal:
+    """What a caller is told of one of our errors; anything else is a fault of the gateway itself."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, ConfigError):
+        return Refusal(_anonymous(error), code="unsupported")
+    if isinstance(error, EngineError):
+        return _of_engine(error)
+    return Refusal(
+        "the gateway failed on this request; its log says where",
+        status=500,
+        kind="server_error",
+        code="internal_error",
+    )
+
+
+def _of_engine(error: EngineError) -> Refusal:
+    words = _anonymous(error)
+    if isinstance(error, EngineTimeout):
+        return Refusal(words, status=504, kind=UPSTREAM, code="upstream_timeout")
+    if isinstance(error, EngineUnreachable):
+        return Refusal(words, status=502, kind=UPSTREAM, code="upstream_unreachable")
+    if isinstance(error, EngineGarbled):
+        return Refusal(words, status=502, kind=UPSTREAM, code="upstream_garbled")
+    if isinstance(error, ModelChanged):
+        return Refusal(words, status=503, kind=UPSTREAM, code="upstream_model_changed")
+    if isinstance(error, EngineRefused):
+        return of_status(error.status, words, error.retry_after_s)
+    return Refusal(words, status=502, kind=UPSTREAM, code="upstream_failed")
+
+
+def of_status(status: int, words: str, retry_after_s: float | None = None) -> Refusal:
+    """A server's own error status, as ours: what the caller did wrong stays 4xx, what we did is 502."""
+    if status == 429:
+        return Refusal(
+            words, status=429, kind="rate_limit_error", code="upstream_busy", retry_after_s=retry_after_s or 1
+        )
+    if status in (401, 403):
+        return Refusal(
+            "the model server does not accept the gateway's key", status=502, kind=UPSTREAM, code="upstream_auth"
+        )
+    if status in (400, 413, 422):
+        too_long = "context" in words and ("exceed" in words or "maximum" in words or "length" in words)
+        return Refusal(words, status=400, code="context_length_exceeded" if too_long else "upstream_refused")
+    return Refusal(words, status=502, kind=UPSTREAM, code="upstream_failed")
+
+
+def _anonymous(error: BaseException) -> str:
+    """Where the model server is, is the operator's business."""
+    return _ADDRESS.sub("the model server", str(error))

@@ -1,0 +1,270 @@
+"""The short way for policies of one call in front of an HTTP server: the request goes through, little is touched.
+
+The body is read once (for the checks every request gets) and sent on with the cap, the thinking switch and the
+model's own name; the answer is looked at in passing and handed on as the bytes that came.
+
+    relay = Relay(address, key, model, switches)
+    body, header = await relay.whole(call, choice, cap)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from thinkcap.core.types import Mode
+from thinkcap.gateway import replies
+from thinkcap.gateway.choose import Choice
+from thinkcap.gateway.metrics import Metrics
+from thinkcap.gateway.passing import Passing, Usage, garbled, read_whole, renamed
+from thinkcap.gateway.refusal import UPSTREAM, Refusal, of_status
+from thinkcap.gateway.wire import Call
+
+_AGAIN = frozenset({500, 502, 503, 504})
+_ERROR_BYTES = 8192
+
+
+class _Again(Exception):
+    """Failed before anybody saw a byte, in a way that may pass."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+@dataclass(frozen=True)
+class Waits:
+    connect_s: float
+    stall_s: float
+    total_s: float
+    attempts: int
+
+
+class Relay:
+    """One server. Opened inside a running loop; as many connections as requests are let in."""
+
+    def __init__(
+        self,
+        address: str,
+        key: str | None,
+        model: str,
+        name: str,
+        switches: Mapping[Mode, Mapping[str, Any]],
+        waits: Waits,
+        metrics: Metrics,
+        temperature: float,
+    ) -> None:
+        self._url = f"{address}/chat/completions"
+        self._address = address
+        self._model = model
+        self._name = name
+        self._switches = switches
+        self._waits = waits
+        self._metrics = metrics
+        self._temperature = temperature
+        self._timeout = aiohttp.ClientTimeout(
+            total=waits.total_s, sock_connect=waits.connect_s, sock_read=waits.stall_s
+        )
+        self._headers = {"Content-Type": "application/json"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=20, ttl_dns_cache=300),
+            timeout=self._timeout,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def aclose(self) -> None:
+        await self._session.close()
+
+    async def whole(self, call: Call, choice: Choice, cap: int, fields: tuple[str, ...]) -> tuple[bytes, bytes]:
+        body = self._body(call, choice, cap)
+        attempt = 0
+        while True:
+            try:
+                async with self._sent(body) as response:
+                    raw = await response.read()
+                break
+            except _Again as err:
+                attempt += 1
+                await self._pause(attempt, err)
+        answer = read_whole(raw)
+        one = answer.choices[0]
+        if not one.message.answers:
+            raise replies.no_answer(one.finish_reason == "length", cap)
+        about = self._about(call, choice, cap, one.finish_reason, answer.usage, one.message.content or "")
+        if fields:
+            raw = renamed(raw, fields)
+        return raw.rstrip()[:-1] + b',"thinkcap":' + replies.encode(about) + b"}", replies.header(about)
+
+    async def streamed(
+        self, call: Call, choice: Choice, cap: int, fields: tuple[str, ...]
+    ) -> AsyncIterator[bytes]:
+        """Events as they come; the first yield holds the first that shows anything."""
+        body = self._body(call, choice, cap)
+        attempt = 0
+        while True:
+            state = Passing(call, fields, cap)
+            try:
+                async with self._sent(body) as response:
+                    async for chunk in response.content.iter_any():
+                        out = state.take(chunk)
+                        if out:
+                            yield out
+                        if state.over:
+                            break
+                break
+            except _Again as err:
+                if state.begun:
+                    raise err.refusal from err
+                attempt += 1
+                await self._pause(attempt, err)
+        if state.finish is None:
+            raise Refusal(
+                "the model server stopped in the middle of an answer",
+                status=502,
+                kind=UPSTREAM,
+                code="upstream_unreachable",
+            )
+        if not state.answers:
+            raise replies.no_answer(state.finish == "length", cap)
+        about = self._about(call, choice, cap, state.finish, state.usage, state.content)
+        yield state.end(about)
+
+    def _body(self, call: Call, choice: Choice, cap: int) -> bytes:
+        body = {k: v for k, v in call.raw.items() if v is not None}
+        for name in ("thinkcap", "max_completion_tokens", "reasoning_effort"):
+            body.pop(name, None)
+        body["model"] = self._model
+        body["max_tokens"] = cap
+        body.setdefault("temperature", self._temperature)
+        mode: Mode = "think" if choice.spec.name == "think" else "nothink"
+        switches = self._switches[mode]
+        body.update(switches)
+        if "chat_template_kwargs" in switches:
+            body["chat_template_kwargs"] = {**call.template_kwargs(), **switches["chat_template_kwargs"]}
+        if call.stream:
+            body["stream_options"] = {"include_usage": True}
+        return replies.encode(body)
+
+    @asynccontextmanager
+    async def _sent(self, body: bytes) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The one place where the transport's errors become ours."""
+        try:
+            async with self._session.post(
+                self._url, data=body, headers=self._headers, allow_redirects=False
+            ) as response:
+                if response.status != 200:
+                    words = (await response.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
+                    found = of_status(response.status, _said(words), _seconds(response.headers.get("Retry-After")))
+                    raise _Again(found) if response.status in _AGAIN else found
+                yield response
+        except (TimeoutError, aiohttp.ServerTimeoutError) as err:
+            raise Refusal(
+                "the model server did not answer in time", status=504, kind=UPSTREAM, code="upstream_timeout"
+            ) from err
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError) as err:
+            raise _Again(
+                Refusal(
+                    f"the connection to the model server broke ({type(err).__name__})",
+                    status=502,
+                    kind=UPSTREAM,
+                    code="upstream_unreachable",
+                )
+            ) from err
+        except aiohttp.ClientError as err:
+            raise garbled(f"broken HTTP ({type(err).__name__})") from err
+
+    async def _pause(self, attempt: int, err: _Again) -> None:
+        if attempt >= self._waits.attempts:
+            raise err.refusal from err
+        self._metrics.retries.inc()
+        await asyncio.sleep(0.05 * 2**attempt)
+
+    def _about(
+        self, call: Call, choice: Choice, cap: int, finish: str, usage: Usage | None, content: str
+    ) -> dict[str, Any]:
+        tokens = usage.completion_tokens if usage else None
+        details = usage.completion_tokens_details if usage else None
+        thought = (details.reasoning_tokens or 0) if details else 0
+        stage = "think" if choice.spec.name == "think" else "answer"
+        about: dict[str, Any] = {
+            "policy": choice.spec.label,
+            "chosen_by": choice.by,
+            "cap": cap,
+            "tokens": tokens,
+            "stages": [
+                {
+                    "stage": stage,
+                    "budget": cap,
+                    "tokens": tokens,
+                    "reasoning_tokens": thought,
+                    "forced_tokens": 0,
+                    "ended": finish != "length",
+                }
+            ],
+            "answered_by": stage,
+            "complete": finish != "length",
+            "fallback": False,
+        }
+        if tokens is not None:
+            self._metrics.spent(self._name, stage, tokens, thought, usage.prompt_tokens if usage else 0)
+            if tokens > cap:
+                about["over_cap"] = tokens - cap
+                self._metrics.upstream_error(self._name, "cap_not_held")
+        else:
+            about["tokens_source"] = "unknown"
+        if finish == "length":
+            self._metrics.cut(self._name, choice.spec.name)
+        if call.format:
+            about["json_complete"] = replies.is_json(content)
+        return about
+
+    async def forward(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str, bytes]:
+        """Another of OpenAI's paths, as it is. Status, content type and body come back."""
+        url = self._address.removesuffix("/v1") + path
+        try:
+            async with self._session.post(url, data=body, headers={**self._headers, **headers}) as response:
+                kind = response.headers.get("Content-Type", "application/octet-stream")
+                return response.status, kind, await response.read()
+        except (TimeoutError, aiohttp.ClientError, ConnectionError) as err:
+            raise Refusal(
+                f"the model server could not be asked ({type(err).__name__})",
+                status=502,
+                kind=UPSTREAM,
+                code="upstream_unreachable",
+            ) from err
+
+    async def ready(self) -> bool:
+        wait = aiohttp.ClientTimeout(total=2)
+        try:
+            async with self._session.get(
+                f"{self._address}/models", headers=self._headers, timeout=wait
+            ) as response:
+                return response.status < 500
+        except (TimeoutError, aiohttp.ClientError, ConnectionError):
+            return False
+
+
+def _said(words: str) -> str:
+    """The server's own sentence where there is one, shortened to a line."""
+    try:
+        body = msgspec.json.decode(words)
+    except (msgspec.DecodeError, RecursionError):
+        body = words
+    error = body.get("error", body) if isinstance(body, dict) else body
+    said = error.get("message", error) if isinstance(error, dict) else error
+    return " ".join(str(said).split())[:500] or "(nothing)"
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    try:
+        return max(0.0, float(retry_after)) if retry_after else None
+    except ValueError:
+        return None
