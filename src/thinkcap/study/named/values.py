@@ -1,4 +1,4 @@
-"""How values are written in the table: counts as they are, shares to six decimals, p-values to six digits.
+"""How values are written in the table: counts as they are, shares to six decimals, small p-values to six digits.
 
 >>> rounded(2 / 3), p_value(1.23456789e-12)
 (0.666667, 1.23457e-12)
@@ -23,7 +23,8 @@ def percent(value: float | None, digits: int = 6) -> float | None:
 
 
 def p_value(value: float) -> float:
-    return float(f"{value:.6g}")
+    """Six decimals while they say something, six digits below a thousandth."""
+    return round(value, 6) if value >= 1e-3 else float(f"{value:.6g}")
 
 
 def test(result: McNemar) -> list[float]:
