@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ TEXTS = st.lists(
 async def read(raw: bytes, cuts: list[int]) -> list[str]:
     async def chunks() -> AsyncIterator[bytes]:
         places = [0, *sorted(c % (len(raw) + 1) for c in cuts), len(raw)]
-        for start, end in zip(places, places[1:], strict=False):
+        for start, end in pairwise(places):
             yield raw[start:end]
 
     return [event async for event in events(chunks())]

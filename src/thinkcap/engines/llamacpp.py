@@ -27,6 +27,8 @@ from thinkcap.engines.llama_server import LlamaServer
 from thinkcap.engines.manner import CLOSE, Manner, NothinkBy, check_nothink_by
 
 _QUIET, _TALKATIVE = -1, 3
+_SMALL = 64 * 2**20
+_LINUX = hasattr(os, "sched_getaffinity")
 _SPARE = 4
 """HTTP threads beyond one a slot, for templates and tokenizing."""
 
@@ -131,8 +133,7 @@ def start_server(path: Path, context: int, slots: int, threads: int, key: str, v
     params.fit_params = False
     params.cache_ram_mib = 0
     params.verbosity = _TALKATIVE if verbose else _QUIET
-    if threads:
-        params.cpuparams.n_threads = threads
+    params.cpuparams.n_threads = threads or _threads(path)
     try:
         return xllamacpp.Server(params)
     except (RuntimeError, ValueError, MemoryError) as err:
@@ -141,6 +142,12 @@ def start_server(path: Path, context: int, slots: int, threads: int, key: str, v
             f"be damaged, too large for memory, or of an architecture this version does not know; verbose=True "
             f"shows llama.cpp's own words"
         ) from err
+
+
+def _threads(path: Path) -> int:
+    """One for a small model: its steps are so short that threads mostly wait for each other, spinning. Measured on
+    two busy cores, a 5M-parameter model made 93 tokens/s with two threads and 1,000 with one."""
+    return 1 if path.stat().st_size < _SMALL else len(os.sched_getaffinity(0)) if _LINUX else os.cpu_count() or 1
 
 
 def _room(path: Path, facts: GgufFacts, context: int, slots: int) -> tuple[int, int]:
