@@ -1,0 +1,9 @@
+"""Tables to cite: each a pure function of records and where they came from.
+
+make("thinking-tax", load([Path("runs/study")]))
+"""
+
+from thinkcap.report.tables.registry import TABLES, make, make_all
+from thinkcap.report.tables.table import NOT_RUN, Column, Row, Table
+
+__all__ = ["NOT_RUN", "TABLES", "Column", "Row", "Table", "make", "make_all"]

@@ -1,0 +1,222 @@
+"""Shapes about the two plain modes: sweeps, gaps, causes, lengths, difficulty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from thinkcap.diagnose.decompose import decompose, tax
+from thinkcap.diagnose.paired import PairedDifference, compare_arms
+from thinkcap.diagnose.precision import Proportion, wilson
+from thinkcap.diagnose.predict import held_out
+from thinkcap.diagnose.survival import survival
+from thinkcap.report.tables.select import Group, Want, same_questions
+from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
+from thinkcap.study.findings import summary
+from thinkcap.study.records import COUNTED, Arm
+
+MODES = ("nothink", "think")
+
+
+def budgets(want: Want, *series: dict[int, Arm]) -> list[int]:
+    """The paper's where any of them ran, otherwise all there are."""
+    have = {b for s in series for b in s}
+    return list(want.budgets) if have & set(want.budgets) else sorted(have | set(want.budgets))
+
+
+def ci(found: Proportion) -> tuple[float | None, float | None]:
+    return found.low, found.high
+
+
+def missing(first: Sequence[Any], columns: Sequence[Column], key: dict[str, Any]) -> Row:
+    return Row((*first, *[NOT_RUN] * (len(columns) - len(first))), key)
+
+
+SWEEP = (
+    Column("config"),
+    Column("budget", "count"),
+    Column("n", "count"),
+    Column("correct", "count"),
+    Column("acc", "percent"),
+    Column("95 %", "interval"),
+    Column("tokens", "number"),
+    Column("ended", "percent"),
+    Column("stated", "percent"),
+    Column("tax", "points"),
+)
+
+
+def sweep(group: Group, want: Want) -> list[Row]:
+    """Both modes at every budget; the tax where both ran on the same questions. One-mode groups lack the other."""
+    series = {mode: group.series(mode) for mode in MODES}
+    rows = []
+    for mode in MODES:
+        for b in budgets(want, *series.values()):
+            arm = series[mode].get(b)
+            key = {"mode": mode, "budget": b, "config": f"{mode}@{b}"}
+            if arm is None:
+                rows.append(missing((f"{mode}@{b}", b), SWEEP, key))
+                continue
+            found = summary(arm)
+            cost: Any = BLANK if mode == "nothink" else NOT_RUN
+            if mode == "think" and b in series["nothink"] and (both := same_questions(series["nothink"][b], arm)):
+                cost = float(both[0].right.mean() - both[1].right.mean())
+            stated = float(np.mean(arm.extra["has_final"])) if "has_final" in arm.extra else "not stored"
+            ended = found.parts.ended_share if found.parts else None
+            cells = (arm.name, b, arm.n, found.accuracy.k, found.accuracy.value, ci(found.accuracy))
+            rows.append(Row((*cells, found.mean_tokens, ended, stated, cost), key, (arm,)))
+    return rows
+
+
+GAPS = (
+    Column("task"),
+    Column("budget", "count"),
+    Column("n", "count"),
+    Column("nothink", "percent"),
+    Column("nothink 95 %", "interval"),
+    Column("think", "percent"),
+    Column("think 95 %", "interval"),
+    Column("gap", "points"),
+    Column("gap 95 %", "interval"),
+    Column("only nothink", "count"),
+    Column("only think", "count"),
+    Column("p", "p"),
+    Column("token ratio", "share"),
+)
+
+
+def gap(nothink: Arm, think: Arm) -> tuple[list[Arm], PairedDifference] | None:
+    """nothink minus think, paired as `diagnose` does it."""
+    both = same_questions(nothink, think)
+    if both is None:
+        return None
+    one, two = (replace(a, order="paired", content=None).answers() for a in both)
+    return both, compare_arms(one, two, draws=1000, seed=0)
+
+
+def gaps(group: Group, want: Want) -> list[Row]:
+    direct, thought = group.series("nothink"), group.series("think")
+    rows = []
+    for b in budgets(want, direct, thought):
+        key = {"budget": b, "task": group.task}
+        found = gap(direct[b], thought[b]) if b in direct and b in thought else None
+        if found is None:
+            arms = [direct.get(b), thought.get(b)]
+            shown: list[Any] = [group.task, b, max((a.n for a in arms if a is not None), default=NOT_RUN)]
+            for arm in arms:
+                known = wilson(int(arm.right.sum()), arm.n) if arm is not None else None
+                shown += [known.value, ci(known)] if known else [NOT_RUN, NOT_RUN]
+            used = tuple(a for a in arms if a is not None)
+            rows.append(Row((*shown, *[NOT_RUN] * (len(GAPS) - len(shown))), key, used))
+            continue
+        (one, two), made = found
+        a, c = (wilson(int(x.right.sum()), x.n) for x in (one, two))
+        test = made.test
+        ratio = None
+        if one.tokens is not None and two.tokens is not None and one.tokens.mean() > 0:
+            ratio = float(two.tokens.mean() / one.tokens.mean())
+        cells = (group.task, b, test.n, a.value, ci(a), c.value, ci(c), test.difference, (made.low, made.high))
+        rows.append(Row((*cells, test.only_first, test.only_second, test.p, ratio), key, (one, two)))
+    return rows
+
+
+CAUSES = (
+    Column("config"),
+    Column("budget", "count"),
+    Column("F", "share"),
+    Column("alpha_c", "share"),
+    Column("alpha_t", "share"),
+    Column("predicted", "percent"),
+    Column("observed", "percent"),
+    Column("held out", "percent"),
+    Column("tax", "points"),
+    Column("truncation", "points"),
+    Column("reasoning", "points"),
+    Column("regime"),
+)
+
+
+def causes(group: Group, want: Want) -> list[Row]:
+    """Accuracy from its parts, from the parts of the budget before, and the loss by cause."""
+    direct, thought = group.series("nothink"), group.series("think")
+    known = {b: a for b, a in thought.items() if a.ended is not None}
+    longest = known[max(known)] if known else None
+    curve = survival(longest.lengths, longest.ends) if longest is not None and longest.tokens is not None else None
+    rows = []
+    before = dict(pairwise(known)) if len(known) > 1 else {}
+    previous = {after: b for b, after in before.items()}
+    for b in budgets(want, thought):
+        key = {"budget": b, "config": f"think@{b}"}
+        if b not in known:
+            rows.append(missing((f"think@{b}", b), CAUSES, key))
+            continue
+        arm, parts = known[b], decompose(known[b].ends, known[b].right)
+        guess = None
+        if curve is not None and b in previous:
+            fit = decompose(known[previous[b]].ends, known[previous[b]].right)
+            ending = curve.below(b) if arm.criterion == COUNTED else curve.at(b)
+            guess = held_out(ending, fit.alpha_c, fit.alpha_t)
+        cells: list[Any] = [f"think@{b}", b, parts.ended_share, parts.alpha_c, parts.alpha_t]
+        cells += [parts.rebuilt, parts.accuracy, guess]
+        both = same_questions(direct[b], arm) if b in direct else None
+        if both is None:
+            cells += [NOT_RUN] * 4
+        else:
+            cost = tax(both[0].right, both[1].ends, both[1].right)
+            cells += [cost.tax, cost.truncation_loss, cost.reasoning_gap, cost.regime]
+        rows.append(Row(tuple(cells), key, (arm,)))
+    return rows
+
+
+PROJECTED = (
+    Column("config"),
+    Column("budget", "count"),
+    Column("n", "count"),
+    Column("acc", "percent"),
+    Column("95 %", "interval"),
+    Column("tokens", "number"),
+    Column("tokens with projection", "number"),
+    Column("ended", "percent"),
+    Column("projected", "percent"),
+)
+
+
+def projected(group: Group, want: Want) -> list[Row]:
+    """Thinking with a forced answer where the chain was cut; files of one model and task are pooled."""
+    arms = [a for a in group.arms if "projected" in a.extra]
+    arms = arms or [a for a in group.arms if a.policy.startswith("think[projection]")]
+    arms = arms or list(group.series("think").values())
+    rows = []
+    for b in budgets(want, {a.budget or 0: a for a in arms}):
+        mine = [a for a in arms if a.budget == b]
+        key = {"budget": b, "config": f"think@{b}"}
+        if not mine:
+            rows.append(missing((f"think@{b}", b), PROJECTED, key))
+            continue
+        n, right = sum(a.n for a in mine), sum(int(a.right.sum()) for a in mine)
+        found = wilson(right, n)
+        tokens = np.concatenate([a.lengths for a in mine]) if all(a.tokens is not None for a in mine) else None
+        extra = [a.extra.get("projection_tokens") for a in mine]
+        forced = [_projected(a) for a in mine]
+        none = any(f is None for f in forced)
+        sent = NOT_RUN if none else sum(int(f.sum()) for f in forced if f is not None) / n
+        spent = None if tokens is None else float(tokens.mean())
+        total = spent
+        if tokens is not None and all(e is not None for e in extra):
+            total = float((tokens + np.concatenate([e for e in extra if e is not None])).mean())
+        ended = sum(int(a.ends.sum()) for a in mine) / n if all(a.ended is not None for a in mine) else None
+        cells = (mine[0].name, b, n, found.value, ci(found), spent, total, ended, sent)
+        rows.append(Row(cells, key, tuple(mine)))
+    return rows
+
+
+def _projected(arm: Arm) -> np.ndarray | None:
+    if "projected" in arm.extra:
+        return np.asarray(arm.extra["projected"], dtype=np.bool_)
+    if arm.policy.startswith("think[projection]") and "stage_name" in arm.extra:
+        return np.asarray(arm.extra["stage_name"].astype(str) == "project")
+    return None

@@ -1,0 +1,103 @@
+"""A table as Markdown, CSV or LaTeX (booktabs)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+
+from thinkcap.report.tables.table import Table, plain
+
+_LEFT = ("text",)
+_MARK = "\N{DAGGER}"
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    _MARK: r"\textsuperscript{\dag}",
+}
+
+
+def _marked(table: Table) -> list[list[str]]:
+    rows = table.texts()
+    for at in table.flagged:
+        rows[at][0] += f" {_MARK}"
+    return rows
+
+
+def _notes(table: Table) -> list[str]:
+    flag = [f"{_MARK} measured on other hardware than the rest of the table"] if table.flagged else []
+    return [*flag, *table.notes]
+
+
+def markdown(table: Table) -> str:
+    heads = [_cell(_head(c.name, c.kind)) for c in table.columns]
+    rule = ["---" if c.kind in _LEFT else "---:" for c in table.columns]
+    lines = [heads, rule, *([_cell(v) for v in row] for row in _marked(table))]
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    notes = "".join(f"\n- {note}" for note in _notes(table))
+    return f"### {table.title}\n\n{body}\n{notes}\n" if notes else f"### {table.title}\n\n{body}\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _head(name: str, kind: str) -> str:
+    units = {"percent": " (%)", "points": " (points)", "interval": " (%)"}
+    return name + units.get(kind, "")
+
+
+def as_csv(table: Table) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    heads: list[str] = []
+    for column in table.columns:
+        heads += [f"{column.name} low", f"{column.name} high"] if column.kind == "interval" else [column.name]
+    marks = ["other hardware"] if table.flagged else []
+    writer.writerow(heads + marks)
+    for at, row in enumerate(table.rows):
+        values: list[str] = []
+        for value, column in zip(row.cells, table.columns, strict=True):
+            values += plain(value, column.kind)
+        writer.writerow(values + (["yes" if at in table.flagged else ""] if marks else []))
+    return out.getvalue()
+
+
+def latex(table: Table) -> str:
+    def tex(text: str) -> str:
+        return "".join(_TEX.get(c, c) for c in text)
+
+    spec = "".join("l" if c.kind in _LEFT else "r" for c in table.columns)
+    lines = [
+        r"\begin{table}[t]",
+        r"\centering",
+        rf"\caption{{{tex(table.title)}}}",
+        rf"\label{{tab:{table.name}}}",
+        rf"\begin{{tabular}}{{{spec}}}",
+        r"\toprule",
+        " & ".join(tex(_head(c.name, c.kind)) for c in table.columns) + r" \\",
+        r"\midrule",
+        *(" & ".join(tex(v) for v in row) + r" \\" for row in _marked(table)),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *(rf"\par\footnotesize {tex(note)}" for note in _notes(table)),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+FORMATS: Mapping[str, tuple[Callable[[Table], str], str]] = {
+    "markdown": (markdown, ".md"),
+    "csv": (as_csv, ".csv"),
+    "latex": (latex, ".tex"),
+}
