@@ -143,11 +143,11 @@ def test_unknown_things_are_refused_with_the_nearest(tmp_path: Path) -> None:
         read([lines(tmp_path / "b.jsonl", [{"id": 1, "x": 2}])])
     with pytest.raises(DataError, match="no such file"):
         read([tmp_path / "absent.jsonl"])
+    (tmp_path / "c.json").write_text("{}")
     with pytest.raises(DataError, match="no log thinkcap knows"):
-        (tmp_path / "c.json").write_text("{}")
         read([tmp_path / "c.json"])
+    (tmp_path / "c.txt").write_text("x")
     with pytest.raises(DataError, match="unknown kind"):
-        (tmp_path / "c.txt").write_text("x")
         read([tmp_path / "c.txt"])
     with pytest.raises(ConfigError, match="stores a stop flag"):
         read([path], stop="flag")

@@ -21,7 +21,8 @@ from thinkcap.diagnose.survival import Comparison, Survival, compare
 from thinkcap.study.findings import Findings, findings, pooled
 from thinkcap.study.named import statistics
 from thinkcap.study.records import Arm, Records, matched
-from thinkcap.study.verdict import Sentence, verdict
+from thinkcap.study.verdict import verdict
+from thinkcap.study.words import Sentence
 
 VERSION = 1
 _MOST_TESTS = 200

@@ -25,12 +25,13 @@ from thinkcap.diagnose.crossover import (
 from thinkcap.diagnose.decompose import Decomposition, Tax, decompose, tax
 from thinkcap.diagnose.frontier import Frontier, frontier
 from thinkcap.diagnose.hazard import DecreasingTest, Hazard, decreasing, even_edges, hazard
-from thinkcap.diagnose.paired import McNemar, PairedDifference, difference, mcnemar
+from thinkcap.diagnose.paired import PairedDifference, difference
 from thinkcap.diagnose.precision import Proportion, StopPrecision, stop_precision, wilson
 from thinkcap.diagnose.predict import Pilot, pilot_sufficiency
 from thinkcap.diagnose.route import Routing, cascade_grid
 from thinkcap.diagnose.survival import Survival, survival
 from thinkcap.study.records import Arm, matched
+from thinkcap.study.splitting import Splitting, splitting
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class ArmSummary:
     unreadable: int
     accuracy: Proportion
     mean_tokens: float | None
+    caps_all: bool
+    """The budget caps all calls together; False for a cascade whose budget is that of its thinking pass."""
     criterion: str
     parts: Decomposition | None
     stop: StopPrecision | None
@@ -84,21 +87,6 @@ class Replayed:
 
 
 @dataclass(frozen=True)
-class Extraction:
-    """An answer pass on cut chains against answering from the cut chain itself, on the same questions."""
-
-    split: str
-    coupled: str
-    n: int
-    cut: int
-    alpha_e: float
-    alpha_t: float
-    recoverable: float
-    """(alpha_e - alpha_t) x share cut: what splitting wins back of all questions."""
-    test: McNemar
-
-
-@dataclass(frozen=True)
 class Findings:
     model: str
     task: str
@@ -110,7 +98,7 @@ class Findings:
     frontier: Frontier | None
     pilot: Pilot | None
     cascades: tuple[Replayed, ...]
-    extractions: tuple[Extraction, ...]
+    splitting: Splitting
     refused: tuple[str, ...] = field(default=())
     """Comparisons that were not made, with the reason."""
 
@@ -130,6 +118,7 @@ def summary(arm: Arm) -> ArmSummary:
         arm.unreadable,
         wilson(right, arm.n),
         mean,
+        "b2" not in arm.settings,
         arm.criterion,
         parts,
         stop,
@@ -199,7 +188,7 @@ def findings(model: str, task: str, arms: Sequence[Arm], *, draws: int, seed: in
         frontier(list(think), np.stack([a.right for a in only], axis=1)) if only else None,
         _pilot(list(think), only, seed),
         _cascades(nothink, think),
-        _extractions(ready),
+        splitting(ready, None if lengths is None else lengths.curve),
         tuple(dict.fromkeys(refused)),
     )
 
@@ -282,29 +271,3 @@ def _cascades(nothink: dict[int, Arm], think: dict[int, Arm]) -> tuple[Replayed,
         {a.budget or 0: (a.right, a.lengths) for a in thought},
     )
     return tuple(Replayed(b1, b2, r, wilson(r.right, r.n)) for (b1, b2), r in grid.items())
-
-
-def _extractions(arms: Sequence[Arm]) -> tuple[Extraction, ...]:
-    """Every cascade with an answer pass beside one without, at the same budget."""
-    result = []
-    for one in (a for a in arms if a.policy.startswith(("iris", "split"))):
-        for two in (a for a in arms if a.policy.startswith("town") and a.budget == one.budget):
-            try:
-                a, b, _ = matched(one, two)
-            except DataError:
-                continue
-            rows = _extracted(a)
-            if rows is None or not rows.any():
-                continue
-            test = mcnemar(a.right[rows], b.right[rows])
-            cut, e, t = int(rows.sum()), float(a.right[rows].mean()), float(b.right[rows].mean())
-            result.append(Extraction(one.name, two.name, a.n, cut, e, t, (e - t) * cut / a.n, test))
-    return tuple(result)
-
-
-def _extracted(arm: Arm) -> np.ndarray | None:
-    if "stage" in arm.extra:
-        return np.asarray(arm.extra["stage"] == 3)
-    if "stage_name" in arm.extra:
-        return np.isin(arm.extra["stage_name"].astype(str), ("extract", "retry"))
-    return None

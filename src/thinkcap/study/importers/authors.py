@@ -259,12 +259,15 @@ def _split(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list
         if key not in builders:
             settings = {"total": total, "br": reasoning, "ba": answer}
             builders[key] = ArmBuilder(path.name, key[0], total, settings=settings, **about)
+            if key[0] == "split":
+                builders[key].about["criterion"] = "thought closed before the cut"
         hit = row.get("hit_budget", row.get("truncated"))
         builders[key].add(
             str(row["idx"]),
             right=verdict(row["correct"], path.name, line, "correct"),
             tokens=whole(row["tokens_used"], path.name, line, "tokens_used"),
-            flag=None if hit is None else not hit,
+            flag=None if hit is None or key[0] == "split" else not hit,
+            ended=row.get("think_complete"),
             content=_content(row),
             line=line,
             columns={"question": "idx", "tokens": "tokens_used"},

@@ -65,7 +65,8 @@ def _one_model(arms: Sequence[Arm]) -> Table:
         table |= methods.split_table(split)
     for same in by_file.values():
         policies = {a.policy for a in same}
-        if {"nothink", "town", "iris", "mrsd"} <= policies:
+        # Rounds and escalations by these names are the authors'; our own runs tell them by stage.
+        if {"nothink", "town", "iris", "mrsd"} <= policies and any("escalated" in a.extra for a in same):
             table |= methods.mrsd_table(same)
         elif "cell:think_neutral" in policies:
             table |= methods.factorial_table(same)

@@ -1,0 +1,141 @@
+"""Methods and advice in words: what each way of answering gets for its tokens, and which to take under a cap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from thinkcap.study.findings import ArmSummary, Findings, Replayed
+from thinkcap.study.words import Sentence, percent, points, small
+
+if TYPE_CHECKING:
+    from thinkcap.study.diagnosis import Test
+
+_CLOSE_ENOUGH = 0.005
+"""Half a point of accuracy is not worth more tokens: among such ways the cheapest is advised."""
+
+
+def methods(found: Findings, tests: Sequence[Test]) -> list[Sentence]:
+    """Methods made of several calls: how often right, at what cost, and what the answer pass recovers."""
+    ways = [a for a in found.arms if a.policy not in ("think", "nothink") or a.budget is None]
+    said = []
+    if ways and len(ways) <= 8:
+        listed = [
+            f"{a.name} {percent(a.accuracy.value)}"
+            + (f" for {a.mean_tokens:.0f} tokens" if a.mean_tokens is not None else "")
+            for a in ways
+        ]
+        said.append(
+            Sentence(f"Right: {', '.join(listed)} (n = {ways[0].n}).", {a.name: a.accuracy.k for a in ways})
+        )
+    for e in found.splitting.extractions:
+        said.append(
+            Sentence(
+                f"On the {e.cut} of {e.n} chains that were cut, a separate answer pass ({e.split}) is right in "
+                f"{percent(e.alpha_e)}, the cut chain itself ({e.coupled}) in {percent(e.alpha_t)}: splitting "
+                f"recovers {points(e.recoverable)} points ({e.test.only_first}:{e.test.only_second}, "
+                f"{small(e.test.p)}).",
+                {"cut": e.cut, "n": e.n, "alpha_e": e.alpha_e, "alpha_t": e.alpha_t, "p": e.test.p},
+            )
+        )
+        worth = e.controls.trace_worth
+        if worth is not None:
+            said.append(
+                Sentence(
+                    f"The same prompt without the chain is right in {percent(e.controls.without_trace)}: the "
+                    f"chain itself is worth {points(worth)} points.",
+                    {"without_trace": e.controls.without_trace, "placebo": e.controls.placebo},
+                )
+            )
+    square = found.splitting.mode_by_context
+    if square is not None:
+        said.append(
+            Sentence(
+                f"On {square.n} cut chains, leaving thinking mode and asking for the answer alone are together "
+                f"worth {points(square.interaction)} points more than the two apart ({points(square.low)} to "
+                f"{points(square.high)}).",
+                {
+                    "think_neutral": square.think_without,
+                    "think_extraction": square.think_with,
+                    "nothink_neutral": square.nothink_without,
+                    "nothink_extraction": square.nothink_with,
+                },
+            )
+        )
+    names = {a.name for a in ways}
+    made = [t for t in tests if t.result is not None and t.first in names and t.second in names]
+    for t in made if len(made) <= 6 else []:
+        assert t.result is not None
+        gap = t.result.test.difference
+        clear = "clear" if (t.p_holm or 1) < 0.05 else "not clear"
+        said.append(
+            Sentence(
+                f"{t.first} against {t.second}: {points(gap)} points ({points(t.result.low)} to "
+                f"{points(t.result.high)}; {t.result.test.only_first}:{t.result.test.only_second}, "
+                f"{small(t.p_holm or 1.0)} after Holm), {clear}.",
+                {"difference": gap, "p": t.result.test.p, "p_holm": t.p_holm},
+            )
+        )
+    return said
+
+
+def _name(way: ArmSummary | Replayed) -> str:
+    if isinstance(way, Replayed):
+        return f"try {way.first} tokens without thinking and think up to {way.second} where that did not end"
+    plain = {"nothink": "answer without thinking", "think": "think"}
+    return plain.get(way.policy, way.name.partition("@")[0])
+
+
+def _ways(found: Findings, cap: int) -> list[tuple[str, Any, float]]:
+    """(name, accuracy, tokens) of all that fits the cap: measured arms at it, replayed cascades within it."""
+    ways = [
+        (_name(a), a.accuracy, a.mean_tokens or float(cap)) for a in found.arms if a.budget == cap and a.caps_all
+    ]
+    ways += [(_name(c), c.accuracy, c.routing.mean_tokens) for c in found.cascades if c.first + c.second <= cap]
+    return ways
+
+
+def advice(found: Findings) -> list[Sentence]:
+    caps = sorted({r.budget for r in found.budgets} or {a.budget for a in found.arms if a.budget})
+    chosen: list[tuple[int, str, Any, float]] = []
+    for cap in caps:
+        ways = _ways(found, cap)
+        # Advice is between ways of answering; two readings of the same answers are none.
+        if len(ways) < 2 or not any(a.budget == cap and a.policy in ("think", "nothink") for a in found.arms):
+            continue
+        best = max(w[1].value for w in ways)
+        name, accuracy, tokens = min((w for w in ways if w[1].value >= best - _CLOSE_ENOUGH), key=lambda w: w[2])
+        chosen.append((cap, name, accuracy, tokens))
+    said = []
+    for i, (cap, name, accuracy, tokens) in enumerate(chosen):
+        if i + 1 < len(chosen) and chosen[i + 1][1] == name:
+            continue
+        said.append(
+            Sentence(
+                f"Under {cap} tokens, {name}: {percent(accuracy.value)} "
+                f"({points(accuracy.low)}-{points(accuracy.high)}) for {tokens:.0f} tokens on average.",
+                {"cap": cap, "k": accuracy.k, "n": accuracy.n, "tokens": tokens},
+            )
+        )
+        said += _split_note(found, cap, accuracy.value)
+    return said
+
+
+def _split_note(found: Findings, cap: int, best: float) -> list[Sentence]:
+    splits = [a for a in found.arms if a.budget == cap and a.policy.startswith("split")]
+    if not splits:
+        return []
+    top = max(splits, key=lambda a: a.accuracy.value or 0)
+    low, high = points(top.accuracy.low or 0), points(top.accuracy.high or 0)
+    sizes = top.name.removeprefix("split ").partition("@")[0]
+    worth = (
+        "as good"
+        if (top.accuracy.value or 0) >= best
+        else f"{points(best - (top.accuracy.value or 0))} points less"
+    )
+    return [
+        Sentence(
+            f"The best split, {sizes}, expects {percent(top.accuracy.value)} ({low}-{high}), {worth}.",
+            {"k": top.accuracy.k, "n": top.n},
+        )
+    ]

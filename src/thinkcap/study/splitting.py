@@ -1,0 +1,196 @@
+"""What answering in a separate pass is worth in these records: points recovered, controls, cuts, splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from thinkcap.core.errors import DataError
+from thinkcap.diagnose.arrays import Bools
+from thinkcap.diagnose.decompose import decompose
+from thinkcap.diagnose.modal import (
+    ConditionalAdvantage,
+    Derivability,
+    SplitSample,
+    TwoByTwo,
+    conditional_advantage,
+    derivability,
+    split_sample,
+    two_by_two,
+)
+from thinkcap.diagnose.paired import McNemar, mcnemar
+from thinkcap.diagnose.split import OptimalSplit, optimal_split
+from thinkcap.diagnose.survival import Survival
+from thinkcap.study.records import Arm, matched
+
+_SPLITS = ("iris", "split", "two_pass")
+_COUPLED = ("town", "think")
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """An answer pass on cut chains against answering from the cut chain itself, on the same questions."""
+
+    split: str
+    coupled: str
+    n: int
+    cut: int
+    alpha_e: float
+    alpha_t: float
+    recoverable: float
+    """(alpha_e - alpha_t) x share cut: what splitting wins back of all questions."""
+    test: McNemar
+    controls: Derivability
+    """The same prompt without the chain and with another question's chain, where these were run."""
+    halves: SplitSample | None
+    """Predicted on one half of the cut chains, checked on the other."""
+
+
+@dataclass(frozen=True)
+class Splitting:
+    extractions: tuple[Extraction, ...]
+    cuts: ConditionalAdvantage | None
+    """Extraction against thinking on, at several caps: on the chains still running, and on a fixed cohort."""
+    optima: tuple[OptimalSplit, ...]
+    mode_by_context: TwoByTwo | None
+
+
+def splitting(arms: Sequence[Arm], curve: Survival | None) -> Splitting:
+    return Splitting(
+        tuple(e for one in arms for e in _against(one, arms)),
+        None if curve is None else _cuts(arms),
+        _optima(arms),
+        _two_by_two(arms),
+    )
+
+
+def _head(arm: Arm) -> str:
+    return arm.policy.partition("(")[0].partition("[")[0].removesuffix("_plus")
+
+
+def extracted(arm: Arm) -> Bools | None:
+    """Rows answered by a separate pass on a cut chain; None where the log does not name stages."""
+    if "stage" in arm.extra:
+        return np.asarray(arm.extra["stage"] == 3)
+    if "stage_name" in arm.extra:
+        named = np.isin(arm.extra["stage_name"].astype(str), ("extract", "retry"))
+        return named if arm.ended is None else named & ~arm.ended
+    return None
+
+
+def _against(one: Arm, arms: Sequence[Arm]) -> list[Extraction]:
+    if _head(one) not in _SPLITS or one.policy == "split":
+        return []
+    others = [a for a in arms if _head(a) in _COUPLED and a.budget == one.budget and "br" not in a.settings]
+    # Town shares the probe with iris, so it is the closer control; thinking alone stands in where it was not run.
+    coupled = [a for a in others if _head(a) == "town"] or [a for a in others if a.policy == "think"]
+    result = []
+    for two in coupled:
+        try:
+            a, b, _ = matched(one, two)
+        except DataError:
+            continue
+        rows = extracted(a)
+        if rows is None or not rows.any():
+            continue
+        e, t = float(a.right[rows].mean()), float(b.right[rows].mean())
+        cut = int(rows.sum())
+        halves = None if b.ended is None else split_sample(a.right[rows], b.right[rows], b.ended[rows])
+        found = Extraction(
+            one.name,
+            two.name,
+            a.n,
+            cut,
+            e,
+            t,
+            (e - t) * cut / a.n,
+            mcnemar(a.right[rows], b.right[rows]),
+            _controls(a.take(rows), arms),
+            halves if cut >= 20 else None,
+        )
+        result.append(found)
+    return result
+
+
+def _controls(cut: Arm, arms: Sequence[Arm]) -> Derivability:
+    """On the very questions that were extracted; a control that misses some of them is left out."""
+    columns: dict[str, Bools] = {}
+    for name, policy in (("without_trace", "no_trace"), ("placebo", "placebo")):
+        for other in (a for a in arms if _head(a) == policy and a.budget == cut.budget):
+            try:
+                same, control, _ = matched(cut, other)
+            except DataError:
+                continue
+            if same.n == cut.n:
+                columns[name] = control.right
+    return derivability(cut.right, without_trace=columns.get("without_trace"), placebo=columns.get("placebo"))
+
+
+def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
+    """The first family of split arms that was run at several caps, beside thinking at the same caps."""
+    think = {a.budget: a for a in arms if a.policy == "think" and a.ended is not None and a.tokens is not None}
+    families: dict[str, dict[int, Arm]] = {}
+    for a in arms:
+        if _head(a) in _SPLITS and a.budget in think and a.policy != "split":
+            families.setdefault(a.policy, {})[a.budget or 0] = a
+    for family in families.values():
+        budgets = sorted(family)
+        if len(budgets) < 2:
+            continue
+        every = [family[b] for b in budgets] + [think[b] for b in budgets]
+        try:
+            base = every[0]
+            for other in every[1:]:
+                base, _, _ = matched(base, other)
+            same = [matched(base, a)[1] for a in every]
+        except DataError:
+            continue
+        longest = same[-1]
+        # Beyond its last cap a chain is at least one token longer than the cap.
+        lengths = longest.lengths + ~longest.ends
+        half = len(budgets)
+        return conditional_advantage(
+            budgets,
+            lengths,
+            np.stack([a.right for a in same[:half]], axis=1),
+            np.stack([a.right for a in same[half:]], axis=1),
+        )
+    return None
+
+
+def _optima(arms: Sequence[Arm]) -> tuple[OptimalSplit, ...]:
+    """For every total with at least two measured divisions whose chains are known to have ended or not."""
+    totals: dict[int, list[Arm]] = {}
+    for a in arms:
+        if a.policy == "split" and a.ended is not None:
+            totals.setdefault(a.settings["total"], []).append(a)
+    result = []
+    for total, group in sorted(totals.items()):
+        group.sort(key=lambda a: a.settings["br"])
+        parts = [decompose(a.ends, a.right) for a in group]
+        if len(group) < 2 or any(p.alpha_t is None for p in parts):
+            continue
+        result.append(
+            optimal_split(
+                total,
+                [a.settings["br"] for a in group],
+                [p.ended_share for p in parts],
+                [math.nan if p.alpha_c is None else p.alpha_c for p in parts],
+                [p.alpha_t or 0.0 for p in parts],
+            )
+        )
+    return tuple(result)
+
+
+def _two_by_two(arms: Sequence[Arm]) -> TwoByTwo | None:
+    cells = {a.policy.removeprefix("cell:"): a for a in arms if a.policy.startswith("cell:")}
+    names = ("think_neutral", "think_extraction", "nothink_neutral", "nothink_extraction")
+    if not all(n in cells for n in names):
+        return None
+    rows = np.asarray(cells[names[0]].extra["stage"] == 3)
+    if not rows.any():
+        return None
+    return two_by_two(*(cells[n].right[rows] for n in names))
