@@ -151,7 +151,7 @@ class Client:
             raw = await response.read()
         try:
             return parse(json.loads(raw))
-        except json.JSONDecodeError as err:
+        except (json.JSONDecodeError, RecursionError) as err:
             raise self._garbled(path, f"{raw[:120]!r}, which is no JSON") from err
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as err:
             raise self._garbled(path, f"an answer without {err!r}: {raw[:200]!r}") from err
@@ -159,7 +159,7 @@ class Client:
     def _event(self, path: str, data: str) -> Any:
         try:
             event = json.loads(data)
-        except ValueError as err:
+        except (ValueError, RecursionError) as err:
             raise self._garbled(path, f"an event {data[:120]!r}, which is no JSON") from err
         if isinstance(event, dict) and event.get("error"):
             raise self._refusal(path, _status(event["error"]), data, None)

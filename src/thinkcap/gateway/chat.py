@@ -182,7 +182,7 @@ def _finished(job: Job, index: int, run: Run, shown: str | None = None, stopped:
     content = shown
     if content is None:
         stops = Stops(job.call.stops)
-        content = stops.take(answer.text or "")
+        content = stops.take(replies.clean(answer.text or ""))
         content += stops.rest()
         stopped = stops.hit
     final = answer.completion
@@ -196,7 +196,7 @@ def _finished(job: Job, index: int, run: Run, shown: str | None = None, stopped:
         step.completion.thought for step in run.steps if step.request.shown != "hidden" and step.completion.thought
     ]
     complete = replies.is_json(content) if job.call.format else None
-    done = Finished(index, run, content, "\n".join(thoughts), finish, complete)
+    done = Finished(index, run, content, replies.clean("\n".join(thoughts)), finish, complete)
     job.metrics.ran(job.model, job.choice.spec.name, run, done.fallback)
     if done.empty:
         raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap)
@@ -264,7 +264,7 @@ class _Stream:
             return b": working\n\n"
         if piece is None:
             return self._end(index, await self._tasks[index])
-        text = piece.text
+        text = replies.clean(piece.text)
         if piece.channel == "answer":
             text = self._stops[index].take(text)
             self._said[index] += text

@@ -31,6 +31,8 @@ _STARTED = int(time.time())
 def routes(gateway: Gateway) -> list[Route]:
     pages = _Pages(gateway)
     return [
+        # Posts to it never get here; other methods learn which one is wanted.
+        Route("/v1/chat/completions", pages.other, methods=["POST"]),
         Route("/v1/models", pages.models, methods=["GET"]),
         Route("/v1/models/{name:path}", pages.model, methods=["GET"]),
         Route("/healthz", pages.healthz, methods=["GET"]),

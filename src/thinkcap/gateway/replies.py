@@ -179,6 +179,11 @@ class Chunks:
         return self._head + b'{"index":%d,"delta":%b,"finish_reason":null}]}\n\n' % (index, delta)
 
 
+def clean(text: str) -> str:
+    """Without lone surrogates, which some servers' JSON holds and no UTF-8 can."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def is_json(text: str) -> bool:
     try:
         msgspec.json.decode(text)

@@ -1,0 +1,131 @@
+"""A gateway and a stub model server, each on a loopback port of its own in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import requests
+import uvicorn
+
+from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.gateway.app import Gateway
+from thinkcap.gateway.config import ServeConfig
+from thinkcap.gateway.metrics import Metrics
+from thinkcap.gateway.models import Models, Served, open_models
+from thinkcap.gateway.server import make_server
+
+
+class Client:
+    """Plain HTTP with one connection kept."""
+
+    def __init__(self, address: str, **headers: str) -> None:
+        self.base = address.removesuffix("/v1")
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.headers.update(headers)
+
+    def get(self, path: str, **more: Any) -> requests.Response:
+        return self._session.get(self.base + path, timeout=60, **more)
+
+    def post(self, path: str, **more: Any) -> requests.Response:
+        return self._session.post(self.base + path, timeout=60, **more)
+
+
+class Thread:
+    """Runs an async main in a thread with a loop of its own, until told to stop."""
+
+    def __init__(self, main: Callable[[Callable[[Any], None], asyncio.Event], Awaitable[None]]) -> None:
+        self._ready = threading.Event()
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._main = main
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> Any:
+        self._thread.start()
+        assert self._ready.wait(120), "did not start"
+        if self._error:
+            raise self._error
+        return self._value
+
+    def stop(self) -> None:
+        if self._loop and self._stop:
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(60)
+        assert not self._thread.is_alive(), "did not stop"
+
+    def _run(self) -> None:
+        async def body() -> None:
+            self._loop = asyncio.get_running_loop()
+            self._stop = asyncio.Event()
+            await self._main(self._told, self._stop)
+
+        try:
+            asyncio.run(body())
+        except BaseException as err:  # handed to the test's own thread
+            self._error = err
+            self._ready.set()
+
+    def _told(self, value: Any) -> None:
+        self._value = value
+        self._ready.set()
+
+
+@contextmanager
+def app_running(app: Any) -> Iterator[str]:
+    """Any ASGI application; gives its address."""
+
+    async def main(tell: Callable[[Any], None], stop: asyncio.Event) -> None:
+        server = uvicorn.Server(
+            uvicorn.Config(app, port=0, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+        )
+        task = asyncio.ensure_future(server.serve())
+        while not server.started and not task.done():
+            await asyncio.sleep(0.01)
+        tell(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
+        await stop.wait()
+        server.should_exit = True
+        await task
+
+    thread = Thread(main)
+    address = thread.start()
+    try:
+        yield address
+    finally:
+        thread.stop()
+
+
+@contextmanager
+def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, Gateway]]:
+    """`models` is a ScriptedEngine, opened Models, or names for the configuration."""
+
+    async def main(tell: Callable[[Any], None], stop: asyncio.Event) -> None:
+        named = {"model": models} if isinstance(models, str | list) else {}
+        config = ServeConfig.from_mapping({"port": 0, "ping_s": 5, **named, **settings})
+        metrics = Metrics()
+        if isinstance(models, ScriptedEngine):
+            opened = Models([Served("scripted", models)])
+        elif isinstance(models, Models):
+            opened = models
+        else:
+            opened = await open_models(config, metrics)
+        gateway = Gateway(config, opened, metrics)
+        server = make_server(gateway, lambda address: tell((address, gateway)))
+        task = asyncio.ensure_future(server.serve())
+        await stop.wait()
+        server.should_exit = True
+        await task
+        await opened.aclose()
+
+    thread = Thread(main)
+    value = thread.start()
+    try:
+        yield value
+    finally:
+        thread.stop()

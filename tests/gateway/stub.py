@@ -1,0 +1,218 @@
+"""A model server that speaks OpenAI's chat protocol, thinks unless told not to, and misbehaves on cue.
+
+One word is one token. The last user message may name a fault: `fault:kill`, `fault:stall` and so on. Faults in
+`server.faults` are used up one a request, so that a retry meets a healthy server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from typing import Any
+
+THOUGHT = "let me think about this for a while before I say anything at all".split()
+ANSWER = "the answer is 42 .".split()
+
+
+class Stub:
+    def __init__(self, field: str = "reasoning_content", delay_s: float = 0.0, usage: bool = True) -> None:
+        self.field = field
+        self.delay_s = delay_s
+        self.usage = usage
+        self.faults: deque[str] = deque()
+        self.bodies: list[dict[str, Any]] = []
+        self.active = 0
+        self.cancelled = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        if scope["path"] == "/v1/models":
+            await _json(send, {"data": [{"id": "stub", "object": "model"}]})
+        elif scope["path"] == "/v1/embeddings":
+            await _json(send, {"object": "list", "data": [{"embedding": [0.5], "index": 0}]})
+        elif scope["path"] == "/v1/chat/completions":
+            body = b""
+            while True:
+                message = await receive()
+                body += message.get("body", b"")
+                if not message.get("more_body"):
+                    break
+            await self._chat(json.loads(body), receive, send)
+        else:
+            await _json(send, {"error": {"message": "no such path"}}, 404)
+
+    async def _chat(self, body: dict[str, Any], receive: Any, send: Any) -> None:
+        self.bodies.append(body)
+        content = body["messages"][-1].get("content")
+        said = content if isinstance(content, str) else ""
+        fault = self.faults.popleft() if self.faults else ""
+        if said.startswith("fault:"):
+            fault = said.removeprefix("fault:")
+        thinks = body.get("chat_template_kwargs", {}).get("enable_thinking", True)
+        words = [("thought", w) for w in THOUGHT] if thinks else []
+        words += [("answer", w) for w in ANSWER] if "say nothing" not in said else []
+        limit = body.get("max_tokens", 10**6) - (0 if fault != "over" else -(10**6))
+        kept, finish = words[:limit], "stop" if len(words) < limit else "length"
+        self.active += 1
+        try:
+            work = self._stream if body.get("stream") else self._whole
+            task = asyncio.ensure_future(work(body, kept, finish, fault, send))
+            gone = asyncio.ensure_future(receive())
+            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                self.cancelled += 1
+                task.cancel()
+            gone.cancel()
+            await asyncio.gather(task, gone, return_exceptions=True)
+        finally:
+            self.active -= 1
+
+    def _usage(self, kept: list[tuple[str, str]], finish: str) -> dict[str, Any]:
+        thought = sum(channel == "thought" for channel, _ in kept)
+        spent = len(kept) + (finish == "stop")
+        return {
+            "prompt_tokens": 7,
+            "completion_tokens": spent,
+            "total_tokens": 7 + spent,
+            "completion_tokens_details": {"reasoning_tokens": thought},
+        }
+
+    async def _whole(self, body: Any, kept: Any, finish: str, fault: str, send: Any) -> None:
+        if fault == "stall":
+            await asyncio.sleep(3600)
+        if fault == "500":
+            await _json(send, {"error": {"message": "out of memory"}}, 500)
+            return
+        if fault == "429":
+            await _json(send, {"error": {"message": "busy"}}, 429, [(b"retry-after", b"7")])
+            return
+        if fault == "400":
+            await _json(send, {"error": {"message": "maximum context length exceeded"}}, 400)
+            return
+        if fault == "kill":
+            _abort(send)
+            return
+        if fault == "garbage":
+            await _raw(send, b'{"choices": [{"message": {"content": "\xff\xfe\xed\xa0\x80"}}', b"application/json")
+            return
+        if fault == "html":
+            await _raw(send, b"<html>busy</html>", b"text/html")
+            return
+        if fault == "half":
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5000")]})
+            await send({"type": "http.response.body", "body": b'{"choices": [', "more_body": True})
+            _abort(send)
+            return
+        await asyncio.sleep(self.delay_s * len(kept))
+        message: dict[str, Any] = {"role": "assistant", "content": _words(kept, "answer") or None}
+        if thought := _words(kept, "thought"):
+            message[self.field] = thought
+        if body.get("tools") and body.get("tool_choice") != "none":
+            message = {"role": "assistant", "content": None, "tool_calls": [_call(body)]}
+            finish = "tool_calls"
+        reply = {
+            "id": "up-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "stub",
+            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        }
+        if self.usage:
+            reply["usage"] = self._usage(kept, finish)
+        await _json(send, reply)
+
+    async def _stream(self, body: Any, kept: Any, finish: str, fault: str, send: Any) -> None:
+        if fault in ("500", "429", "400", "html") or fault == "kill":
+            await self._whole(body, kept, finish, fault, send)
+            return
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
+        )
+
+        async def put(data: bytes) -> None:
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+
+        await put(_event({"role": "assistant", "content": ""}))
+        middle = max(1, len(kept) // 2)
+        for at, (channel, word) in enumerate(kept):
+            if at == middle:
+                await self._break(fault, put)
+                if fault in ("reset", "half"):
+                    _abort(send)
+                    return
+            if self.delay_s:
+                await asyncio.sleep(self.delay_s)
+            text = word + " "
+            await put(_event({"content" if channel == "answer" else self.field: text}))
+        if body.get("tools") and body.get("tool_choice") != "none":
+            finish = "tool_calls"
+            await put(_event({"tool_calls": [{"index": 0, **_call(body)}]}))
+        if fault == "nofinish":
+            await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
+            return
+        await put(_event({}, finish))
+        if self.usage and body.get("stream_options", {}).get("include_usage"):
+            chunk = {"id": "up-1", "model": "stub", "choices": [], "usage": self._usage(kept, finish)}
+            await put(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+        await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
+
+    async def _break(self, fault: str, put: Any) -> None:
+        if fault == "stall":
+            await asyncio.sleep(3600)
+        if fault == "half":
+            await put(b'data: {"id": "up-1", "choices": [{"index": 0, "delta": {"content": "hal')
+        if fault == "garbage":
+            await put(b'data: {"choices": [{"delta": {"content": "\xff\xfe"}}]}\n\n')
+        if fault == "badjson":
+            await put(b"data: {not json}\n\n")
+        if fault == "error":
+            await put(b'data: {"error": {"message": "slot lost", "code": 500}}\n\n')
+        if fault == "null":
+            await put(b"data: null\n\n")
+        if fault == "types":
+            await put(b'data: {"choices": [{"delta": {"content": 5}}]}\n\n')
+        if fault == "comments":
+            await put(b": ping\r\n\r\nevent: ping\r\ndata: \r\n\r\n")
+        if fault == "surrogate":
+            await put(b'data: {"choices": [{"delta": {"content": "\\ud800 "}}]}\n\n')
+        if fault == "deep":
+            await put(b"data: " + b"[" * 100_000 + b"\n\n")
+        if fault == "endless":
+            for _ in range(40):
+                await put(b"data: " + b"x" * 65536)
+
+
+def _abort(send: Any) -> None:
+    """A reset in the middle: uvicorn's own transport, since ASGI has no word for it."""
+    send.__self__.transport.abort()
+
+
+def _words(kept: Any, channel: str) -> str:
+    return " ".join(word for c, word in kept if c == channel)
+
+
+def _call(body: Any) -> dict[str, Any]:
+    name = body["tools"][0]["function"]["name"]
+    return {"id": "call-1", "type": "function", "function": {"name": name, "arguments": '{"city": "Oslo"}'}}
+
+
+def _event(delta: dict[str, Any], finish: str | None = None) -> bytes:
+    chunk = {
+        "id": "up-1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "stub",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+    }
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+async def _json(send: Any, body: Any, status: int = 200, headers: Any = ()) -> None:
+    await _raw(send, json.dumps(body).encode(), b"application/json", status, headers)
+
+
+async def _raw(send: Any, body: bytes, kind: bytes, status: int = 200, headers: Any = ()) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", kind), *headers]})
+    await send({"type": "http.response.body", "body": body})
