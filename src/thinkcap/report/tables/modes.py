@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from thinkcap.diagnose.decompose import decompose, tax
-from thinkcap.diagnose.paired import PairedDifference, compare_arms
+from thinkcap.diagnose.paired import PairedDifference, difference
 from thinkcap.diagnose.precision import Proportion, wilson
 from thinkcap.diagnose.predict import held_out
 from thinkcap.diagnose.survival import survival
@@ -94,8 +93,7 @@ def gap(nothink: Arm, think: Arm) -> tuple[list[Arm], PairedDifference] | None:
     both = same_questions(nothink, think)
     if both is None:
         return None
-    one, two = (replace(a, order="paired", content=None).answers() for a in both)
-    return both, compare_arms(one, two, draws=1000, seed=0)
+    return both, difference(both[0].right, both[1].right, "", draws=1000, seed=0)
 
 
 def gaps(group: Group, want: Want) -> list[Row]:

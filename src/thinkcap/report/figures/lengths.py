@@ -1,0 +1,71 @@
+"""How long chains are, and the chance that one ends next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thinkcap.report.figures.style import BLUE, VERMILLION, new, percent_axis
+from thinkcap.report.figures.subject import NotDrawn, Subject
+
+
+def survival(subject: Subject) -> Any:
+    """Kaplan-Meier of chain lengths with its band; crosses mark where chains were cut, not where they ended."""
+    if subject.found.lengths is None or len(subject.found.lengths.curve.lengths) == 0:
+        raise NotDrawn("no thinking arm tells which chains ended, or none did")
+    curve = subject.found.lengths.curve
+    figure, axes = new()
+    x = [0.0, *curve.lengths.tolist(), float(curve.last or 0)]
+    last = float(curve.share[-1])
+    left = [100.0, *(100 * (1 - curve.share)).tolist(), 100 * (1 - last)]
+    low = [100.0, *(100 * (1 - curve.high)).tolist(), 100 * (1 - float(curve.high[-1]))]
+    high = [100.0, *(100 * (1 - curve.low)).tolist(), 100 * (1 - float(curve.low[-1]))]
+    axes.step(x, left, where="post", color=BLUE, linewidth=1.6, label="still running")
+    axes.fill_between(x, low, high, step="post", color=BLUE, alpha=0.18, label="95 %")
+    cut = _cut_at(subject)
+    if cut:
+        marks = [100 * (1 - curve.at(c)) for c in cut]
+        label = f"cut ({curve.censored} of {curve.n})"
+        axes.plot(cut, marks, linestyle="none", marker="+", color=VERMILLION, markersize=8, label=label)
+    if curve.median is not None:
+        axes.axvline(curve.median, color="0.5", linewidth=1, linestyle="--")
+        where = {"xytext": (4, 0), "textcoords": "offset points", "fontsize": 8}
+        axes.annotate(f"median {curve.median:.0f}", (curve.median, 97), **where)
+    axes.set_xlabel("tokens")
+    percent_axis(axes, "chains longer than this, %")
+    axes.set_title(subject.title, fontsize=10)
+    axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _cut_at(subject: Subject) -> list[int]:
+    """Distinct lengths at which chains of the longest arm were cut."""
+    assert subject.found.lengths is not None
+    arm = subject.group.series("think").get(subject.found.lengths.budget)
+    if arm is None or arm.ended is None or arm.tokens is None:
+        return []
+    return sorted({int(t) for t in arm.tokens[~arm.ended]})
+
+
+def hazard(subject: Subject) -> Any:
+    """The chance per 100 tokens that a chain which has come this far ends, with bands and the falling fit."""
+    rate = subject.found.lengths.hazard if subject.found.lengths else None
+    if rate is None:
+        raise NotDrawn("no thinking arm tells which chains ended, or none did")
+    known = [(b, fit) for b, fit in zip(rate.bins, rate.isotonic, strict=True) if b.per_token is not None]
+    figure, axes = new()
+    middle = [(b.start + b.stop) / 2 for b, _ in known]
+    value = [100 * (b.per_token or 0) for b, _ in known]
+    below = [v - 100 * (b.low or 0) for v, (b, _) in zip(value, known, strict=True)]
+    above = [100 * (b.high or 0) - v for v, (b, _) in zip(value, known, strict=True)]
+    half = [(b.stop - b.start) / 2 for b, _ in known]
+    axes.errorbar(middle, value, yerr=[below, above], xerr=half, fmt="o", color=BLUE, markersize=4, linewidth=1.2)
+    if all(fit is not None for _, fit in known):
+        fits = [100 * (fit or 0) for _, fit in known]
+        style = {"color": VERMILLION, "linestyle": "--", "linewidth": 1.2, "label": "closest that falls"}
+        axes.step(middle, fits, where="mid", **style)
+        axes.legend(frameon=False, fontsize=9)
+    axes.set_ylim(0, None)
+    axes.set_xlabel("tokens so far")
+    axes.set_ylabel("chance to end at the next token, %")
+    axes.set_title(subject.title, fontsize=10)
+    return figure
