@@ -37,6 +37,8 @@ _PLACEHOLDERS = {
 
 def boxed(text: str, join: bool = False) -> str | None:
     """What the last complete box holds; with `join`, boxes side by side make one list."""
+    if "oxed" not in text and "fbox" not in text:
+        return None
     boxes: list[tuple[int, int, str]] = []
     starts = list(_BOX.finditer(text))[-_MOST:]
     for found in reversed(starts):

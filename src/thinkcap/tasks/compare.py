@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from thinkcap.tasks.formula import Node, has
+from thinkcap.tasks.formula import Node, has, names
 from thinkcap.tasks.normal import plain_words
 from thinkcap.tasks.probe import constant, equal_values, opposite, proportional, same_formula
 from thinkcap.tasks.regions import Region, region
@@ -26,8 +26,11 @@ def same(gold: Shape, answer: Shape) -> bool:
         return _same_formulas(gold, answer)
     if isinstance(gold, Words) and isinstance(answer, Words):
         return plain_words(gold.text) == plain_words(answer.text)
-    if isinstance(gold, Relation) and isinstance(answer, Relation) and _same_relations(gold, answer):
-        return True
+    if isinstance(gold, Relation) and isinstance(answer, Relation):
+        if _same_relations(gold, answer):
+            return True
+        if _names(gold) != _names(answer):
+            return False  # 0 < x < 1 says nothing of y
     if _listed(gold) or _listed(answer):
         return _same_lists(gold, answer) or _same_regions(gold, answer)
     if isinstance(gold, Group) and isinstance(answer, Group):
@@ -74,6 +77,10 @@ def settled(shape: Shape) -> Shape:
     if ops == ["in"] and _is_naming(parts[0]):
         return settled(parts[1])
     return Relation(tuple(parts), tuple(ops))
+
+
+def _names(relation: Relation) -> set[str]:
+    return set().union(*(names(part.node) for part in relation.parts if isinstance(part, Formula)))
 
 
 def _is_naming(shape: Shape) -> bool:

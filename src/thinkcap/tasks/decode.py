@@ -34,6 +34,9 @@ def decoded(text: str) -> str:
     if not is_undecoded(text):
         return text
     table = _bytes_by_glyph()
+    quick = text.translate({ord(glyph): byte for glyph, byte in table.items()})
+    if max(quick) <= "\u00ff":
+        return quick.encode("latin-1").decode("utf-8", "replace")
     out = bytearray()
     for char in text:
         byte = table.get(char)

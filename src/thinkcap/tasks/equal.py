@@ -20,6 +20,7 @@ from thinkcap.tasks import labels
 from thinkcap.tasks.extract import extract
 from thinkcap.tasks.normal import LONGEST, is_plain, plain_words, squeezed
 from thinkcap.tasks.prose import NUMBER, is_bare, words
+from thinkcap.tasks.words import is_word
 
 if TYPE_CHECKING:
     from thinkcap.core.types import Kind
@@ -122,6 +123,8 @@ def _decide_math(gold: str, answer: str, kind: Kind) -> Decision:
     if (option := _option(ours or gold, theirs or answer)) is not None:
         return option
     if ours is None or theirs is None:
+        if max(len(gold), len(answer)) > LONGEST:
+            return Decision.UNREADABLE
         same = plain_words(ours or _spoken(gold)) == plain_words(theirs or _spoken(answer)) != ""
         return Decision.SAME if same else Decision.DIFFERENT if ours is None else Decision.UNREADABLE
     if max(len(ours), len(theirs)) > LONGEST:
@@ -138,7 +141,7 @@ def _option(gold: str, answer: str) -> Decision | None:
         small = {text for text in (labels.plain(gold), labels.plain(answer)) if len(text) == 1}
         return _decision(ours == theirs and len(small) < 2)
     if ours is not None and (labels.plain(gold).isupper() or len(ours) > 1):
-        theirs = labels.leading(answer) or (labels.label(answer) if words(answer) else None)
+        theirs = labels.leading(answer) or (labels.label(answer) if words(answer[:LONGEST]) else None)
     elif theirs is not None and labels.plain(answer).isupper() and words(gold):
         ours = labels.label(gold)
     return None if ours is None or theirs is None else _decision(ours == theirs)
@@ -155,7 +158,7 @@ def _decide_shapes(gold: str, answer: str) -> Decision:
     if not ours or not theirs:
         # Words against a formula are simply different; two formulas, one of them beyond us, are not.
         beyond = [t for t, r in ((gold, ours), (answer, theirs)) if not r]
-        return Decision.UNSURE if all("\\" in t or re.search(r"\d", t) for t in beyond) else Decision.DIFFERENT
+        return Decision.DIFFERENT if any(_is_sentence(t) for t in beyond) else Decision.UNSURE
     too_large = False
     for mine in ours:
         for yours in theirs:
@@ -170,9 +173,16 @@ def _decide_shapes(gold: str, answer: str) -> Decision:
     return Decision.UNREADABLE if too_large else Decision.DIFFERENT
 
 
+def _is_sentence(text: str) -> bool:
+    """Words without a sign of mathematics, or too many of them for one."""
+    spoken = [word for word in plain_words(text).split() if is_word(word)]
+    return len(spoken) > 2 or ("\\" not in text and not re.search(r"\d", text))
+
+
 _COMMA_THOUSANDS = re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])")
 _SPACE_THOUSANDS = re.compile(r"(?<![\d ])\d{1,3}(?: \d{3})+(?![\d ])")
-_COMMA_DECIMAL = re.compile(r"(?<![\d,.])(?:\d+,\d{2}|\d{4,},\d+|0,\d+)(?![\d,])")
+_COMMA_DECIMAL = re.compile(r"(?<![\d,.])(?:\d{1,3}(?:[. ]\d{3})+,\d+|\d+,(?!\d{3}(?!\d))\d+|0,\d+)(?![\d,.])")
+_PYTHON_UNIT = re.compile(r"(?<![A-Za-z\\])I(?![A-Za-z])")
 
 
 @lru_cache(maxsize=4096)
@@ -188,7 +198,9 @@ def readings(text: str) -> tuple[Shape, ...]:
         if _COMMA_THOUSANDS.search(text):
             variants.append(_COMMA_THOUSANDS.sub(lambda m: m.group().replace(",", ""), text))
         if _COMMA_DECIMAL.search(text):
-            variants.append(_COMMA_DECIMAL.sub(lambda m: m.group().replace(",", "."), text))
+            variants.append(_COMMA_DECIMAL.sub(_with_point, text))
+    if _PYTHON_UNIT.search(text) and "*" in text:
+        variants.append(_PYTHON_UNIT.sub("i", text))
     out = []
     for variant in [*variants, text]:
         try:
@@ -196,6 +208,11 @@ def readings(text: str) -> tuple[Shape, ...]:
         except (Unparsed, RecursionError):
             continue
     return tuple(out)
+
+
+def _with_point(found: re.Match[str]) -> str:
+    whole, _, decimals = found.group().partition(",")
+    return whole.replace(".", "").replace(" ", "") + "." + decimals
 
 
 _STATES = re.compile(r"boxed|####|</think>|<answer>|answer", re.IGNORECASE)
@@ -209,11 +226,11 @@ def final(text: str, kind: Kind = "math") -> str | None:
             text, "math" if kind == "label" else kind
         ).answer  # a thought that never closed said nothing
     if _STATES.search(text):
-        found = extract(text, "math")
+        found = extract(text, "number" if kind == "number" else "math")
         return _spoken(text) if found.answer is None else found.answer
     if is_bare(text) or len(text) == 1:
         return text
-    if len(words(text)) <= 1 and not NUMBER.search(text):
+    if len(text) <= LONGEST and len(words(text)) <= 1 and not NUMBER.search(text):
         return text
     found = extract(text, kind if kind == "number" else "math")
     return found.answer

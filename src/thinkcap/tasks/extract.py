@@ -34,16 +34,27 @@ _OPEN, _CLOSE = "<think>", "</think>"
 _TURN_END = re.compile(r"<\|?(?:im_end|im_start|endoftext|eot_id|end▁of▁sentence)\|?>|<｜end▁of▁sentence｜>|</s>")
 _LONGEST_ANSWER = 2000
 _MOST = 64
+_FEW_WORDS = 3
 
 _HASHES = re.compile(r"(?<!#)####(?!#)[ \t]*\**[ \t]*([^\n]*)")
 _HEADING = re.compile(r"(?:step|part|case|section|solution|explanation)\b|\d+[.)]\s+[A-Za-z]", re.IGNORECASE)
 _ANSWER_WORDS = re.compile(r"(?:the\s+)?(?:final\s+)?(?:answer|result)\b\s*(?:is\b)?\s*[:=]?\s*", re.IGNORECASE)
+_KEYWORDS = (
+    "answer",
+    "Answer",
+    "ANSWER",
+    "réponse",
+    "Réponse",
+    "respuesta",
+    "Respuesta",
+    "antwort",
+    "Antwort",
+    "答案",
+)
 _MARKER = re.compile(
-    r"(?:final\s+answer|answers?|réponse|respuesta|antwort|答案)\**\s*(?:is|are|would\s+be|must\s+be|est|es|ist|是|为)\b\**\s*[:：]?"
-    r"|(?:final\s+answer|answer|réponse|respuesta|antwort|答案)\**\s*[:：=]"
-    r"|(?<![\w\\])answer(?=\s*(?:\$|\\\(|\\\[))"
-    r"|^\**A(?:nswer)?\**:",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?:answers?|réponse|respuesta|antwort|答案)\**+[ \t]*+"
+    r"(?:(?:is|are|would\s+be|must\s+be|est|es|ist)\b\**+\s*+[:：]?|[是为]\**+\s*+[:：]?|[:：=]|(?=\s*+(?:\$|\\\(|\\\[)))",
+    re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"\.(?=\s+[A-Z\[<(]|\s*$)|[!?](?=\s|$)|\n\s*\n|。")
 _MATH_OPEN = re.compile(r"\s*[\"*\s]*(\$\$?|\\\(|\\\[)")
@@ -63,7 +74,10 @@ def extract(text: str, kind: Kind, *, unclosed: bool = False) -> Extracted:
         closed = text.rfind(_CLOSE)
     if closed < 0:
         return _read(text, kind)
-    said = _read(text[closed + len(_CLOSE) :], kind)
+    reply = text[closed + len(_CLOSE) :]
+    said = _read(reply, kind)
+    if said.answer is None and kind == "math" and 0 < len(reply.split()) <= _FEW_WORDS:
+        return Extracted(reply.strip(), 3)  # after a closed thought a word or two is the whole reply
     return said if said.answer is not None else _read(text[:closed].replace(_OPEN, " "), kind)
 
 
@@ -74,7 +88,8 @@ def weak(extracted: Extracted, ended: bool) -> bool:
 
 
 def _read(text: str, kind: Kind) -> Extracted:
-    text = _TURN_END.sub(" ", text)
+    if "<" in text:
+        text = _TURN_END.sub(" ", text)
     if not text.strip():
         return NOTHING
     for level, step in ((1, _from_box), (2, _from_hashes), (3, _from_marker)):
@@ -95,10 +110,12 @@ def _from_box(text: str, kind: Kind) -> str | None:
 
 
 def _from_hashes(text: str, kind: Kind) -> str | None:
+    if "####" not in text:
+        return None
     for found in reversed(list(_HASHES.finditer(text))[-_MOST:]):
         line = _ANSWER_WORDS.sub("", found.group(1), count=1).strip().rstrip("*").strip()
         if not line:
-            line = text[found.end() : found.end() + _LONGEST_ANSWER].strip().partition("\n")[0].strip("* ")
+            line = text[found.end() : found.end() + 300].strip().partition("\n")[0].strip("* #")
         answer = None if not line or _HEADING.match(line) else _payload(line, kind, words=4)
         if answer is not None:
             return answer
@@ -112,23 +129,43 @@ def _from_marker(text: str, kind: Kind) -> str | None:
             return _as_written(text)
     tag = _from_tag(text)
     # The last statement counts; with a bound on how many are tried the search stays linear.
-    for found in reversed(list(_MARKER.finditer(text))[-_MOST:]):
-        if tag is not None and found.start() < tag[0]:
+    for start, end in _markers(text):
+        if tag is not None and start < tag[0]:
             break
-        said = _payload(_sentence(text, found.end()), kind, words=8)
+        said = _payload(_sentence(text, end), kind, words=8)
         if said is not None:
             return said
     if tag is not None:
         return tag[1] if kind == "math" else _payload(tag[1], kind, words=40)
-    if kind == "label" or not is_bare(text):
+    if kind == "label":
+        stated = labels.stated(text)
+        return _as_written(stated) if stated else None
+    if not is_bare(text):
         return None
     return text.strip() if kind == "math" else lead_number(text)
 
 
+def _markers(text: str) -> list[tuple[int, int]]:
+    """Where `the answer is`, `Answer:` and their like begin and end, the last one first."""
+    found: list[tuple[int, int]] = []
+    for keyword in _KEYWORDS:
+        at = text.rfind(keyword)
+        while at >= 0 and len(found) < _MOST * len(_KEYWORDS):
+            match = _MARKER.match(text, at)
+            if match:
+                found.append((at, match.end()))
+            at = text.rfind(keyword, 0, at)
+    last = text.rstrip().rfind("\n") + 1
+    if text.startswith("A:", last):  # only as the last line: `A: (0, 0)` above others names a point
+        found.append((last, last + 2))
+    return sorted(found, reverse=True)[:_MOST]
+
+
 def _from_tag(text: str) -> tuple[int, str] | None:
-    lower = text.lower()
-    close = lower.rfind("</answer>")
-    start = lower.rfind("<answer>", 0, close) if close >= 0 else -1
+    close = max(text.rfind("</answer>"), text.rfind("</Answer>"), text.rfind("</ANSWER>"))
+    if close < 0:
+        return None
+    start = max(text.rfind(tag, 0, close) for tag in ("<answer>", "<Answer>", "<ANSWER>"))
     inner = text[start + len("<answer>") : close].strip() if start >= 0 else ""
     return (start, inner) if inner and len(inner) <= _LONGEST_ANSWER else None
 

@@ -10,6 +10,7 @@ import re
 
 _WORDS = {"true": "true", "false": "false", "yes": "yes", "no": "no"}
 _WRAP = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox|textnormal|boldsymbol)\s*\{([^{}]*)\}")
+_FAR = 4000
 _DECORATION = " \t\n.,;:!?*_`'\"$~#"
 _BARE = re.compile(r"[\(\[{]?\s*([A-Za-z])\s*[\)\]}]?")
 _LEADING = re.compile(r"[\(\[]?([A-Z])[\)\]]?(?:[.:,)]|\s+[-–—]?\s*(?=\S)|$)")
@@ -17,6 +18,7 @@ _PAREN = re.compile(r"\(([A-Za-z])\)")
 _FIRST = re.compile(
     r"\(([A-Za-z])\)|(?<![\w'’])([A-Z])(?![\w'’])|(?<![\w'’])(true|false|yes|no)(?![\w'’])", re.IGNORECASE
 )
+_DENIED = re.compile(r"(?:\bnot|n['’]t|\bneither|\brather than|\binstead of)\s+(?:option\s+)?\(?$", re.IGNORECASE)
 _STATED = re.compile(
     r"(?:answer|option|choice)\s*(?:is|was|:|=|would be|should be|must be)?\s*:?\s*\(?([A-Za-z])\)?(?![\w'’])"
     r"|(?:it is|it's|it’s|i choose|i pick|select|choose)\s+(?:option\s+)?\(?([A-Z])\)?(?![\w'’])",
@@ -59,6 +61,8 @@ def first(text: str) -> str | None:
     """The first label in the words that follow a marker such as `the answer is`."""
     for found in _FIRST.finditer(text[:400]):
         letter = found.group(1) or found.group(2)
+        if _DENIED.search(text[max(0, found.start() - 30) : found.start()]):
+            continue
         if letter is None:
             return _WORDS[found.group(3).lower()]
         if found.group(1) or letter.isupper():
@@ -70,21 +74,21 @@ def first(text: str) -> str | None:
     return None
 
 
+def stated(text: str) -> str | None:
+    """The label a text states in so many words (`I think it's B`) or opens with (`D. it cannot be A`)."""
+    last = None
+    for found in _STATED.finditer(text, max(0, len(text) - _FAR)):
+        letter = found.group(1) or found.group(2)
+        if letter.isupper() or found.group(0).rstrip().endswith(")"):
+            last = letter.upper()
+    return last or leading(text)
+
+
 def label(text: str) -> str | None:
     """The label a text gives as its answer, or None. True/False and Yes/No come back in small letters."""
-    found = bare(text)
+    found = bare(text) or stated(text)
     if found:
         return found
-    stated = None
-    for stated in _STATED.finditer(text):  # noqa: B007 - the last one counts
-        pass
-    if stated:
-        letter = stated.group(1) or stated.group(2)
-        if letter.isupper() or stated.group(0).rstrip().endswith(")"):
-            return letter.upper()
-    opened = leading(text)
-    if opened:
-        return opened
     tail = plain(text[-400:])
     parens = _PAREN.findall(tail)
     if parens:

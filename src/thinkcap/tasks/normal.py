@@ -31,16 +31,18 @@ _COMMANDS = (
     "begin|end|frac|dfrac|tfrac|cfrac|sqrt|left|right|pi|infty|cup|cap|in|text|textbf|mathrm|mathbf|mbox|boxed|cdot|times|le|leq|ge|geq|ne"
     "|neq|pm|sin|cos|tan|sec|csc|cot|log|ln|theta|alpha|beta|circ|angle|quad|binom|overline|mathbb|approx|pmatrix|hline"
 )
-_DOUBLED = re.compile(rf"(?<!\\)\\\\(?=(?:{_COMMANDS})(?![A-Za-z]))")
+_DOUBLED = re.compile(rf"(?<!\\)\\\\(?=(?:{_COMMANDS})(?![A-Za-z])|[!$%])")
 _RUNS = re.compile(r"\\+")
 
 _SPACING = re.compile(
-    r"(?<!\\)\\[,;:! ]|\\(?:quad|qquad|displaystyle|textstyle|limits|nolimits|left|right|[bB]igg?[lrm]?|hfill"
+    r"\\\\|\\[,;:! ]|\\(?:quad|qquad|displaystyle|textstyle|limits|nolimits|left|right|[bB]igg?[lrm]?|hfill"
     r"|hline|hspace\*?\{[^{}]*\}"
     r"|vspace\{[^{}]*\}|phantom\{[^{}]*\}|rm|bf|it|boldmath|thinspace|medspace|enspace|null|label\{[^{}]*\}|tag\{[^{}]*\})(?![A-Za-z])"
-    r"|(?<!\\)\\(?=\s)|~"
+    r"|\\(?=\s)|~"
 )
-_THOUSANDS = re.compile(r"(?<=\d)(?:\s?\{\s?,\s?\}|,\\!|\\,|\\;|\\ |\{\\,\}|'|\\!,|,\\,)\s*(?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(
+    r"(?<=\d)(?:\s?\{\s?,\s?\}|,(?:\s*\\[!,;:])+|\\,|\\;|\\ |\{\\,\}|'|\\!,|,\\,)\s*(?=\d{3}(?!\d))"
+)
 _DEGREES = re.compile(
     r"\^\s*\{?\s*\\circ\s*\}?|\^\s*\{?\s*\\degree\s*\}?|\\degrees?(?![A-Za-z])|\^\s*o(?![A-Za-z])"
 )
@@ -58,13 +60,17 @@ _SYNONYMS = [
 ]  # fmt: skip
 _MODULUS = re.compile(r"\\pmod\s*(?:\{[^{}]*\}|\d+)|\(\s*mod\s+\w+\s*\)|(?<=\d)\s+mod\s+\d+")
 """Which modulus is meant stands in the question."""
+_ORDINAL = re.compile(
+    r"(?<=\d)\s*(?:\^\s*\{?\s*\\(?:text|mathrm|textrm)\s*\{\s*)?(?:st|nd|rd|th)(?![A-Za-z])\s*\}{0,2}"
+)
+_PYTHON_MATRIX = re.compile(r"\b(?:Matrix|array|Tuple|FiniteSet)\(((?:\[|\{).*(?:\]|\}))\)", re.DOTALL)
 _CURRENCY = re.compile(r"\\?[$€£¥]")
 _PROMPT_NUMBER = re.compile(r"\\not\s*=|!=|<>")
 
 
 def clean(text: str) -> str:
     """The text in one spelling, still as text."""
-    text = single_backslashes(text.strip())
+    text = _PYTHON_MATRIX.sub(r"\1", single_backslashes(text.strip()))
     text = _SUPER_RUN.sub(lambda m: "^{" + "".join(_SUPERSCRIPTS[c] for c in m.group()) + "}", text)
     text = _SUB_RUN.sub(lambda m: "_{" + unicodedata.normalize("NFKC", m.group()) + "}", text)
     text = _SIGN.sub(lambda m: _SIGNS[m.group()], text)
@@ -78,7 +84,7 @@ def clean(text: str) -> str:
     )
     text = _THOUSANDS.sub("", text)
     text = text.replace("{,}", ",")
-    text = re.sub(r"(?<!\\)\\[\[\]()]", " ", re.sub(r"\\\\\[[^\[\]]{0,12}\]", r"\\\\", text))
+    text = re.sub(r"(?<!\\)((?:\\\\)*)\\[\[\]()]", r"\1 ", re.sub(r"\\\\\[[^\[\]]{0,12}\]", r"\\\\", text))
     text = _CURRENCY.sub(" ", text).replace("\\%", "%").replace("\\#", "").replace("\\_", " ").replace("\\|", "|")
     text = (
         text.replace("\\left.", " ")
@@ -86,10 +92,10 @@ def clean(text: str) -> str:
         .replace("\\left\\{", "\\{")
         .replace("\\right\\}", "\\}")
     )
-    text = _SPACING.sub(lambda m: " ", text)
+    text = _SPACING.sub(lambda m: m.group() if m.group() == "\\\\" else " ", text)
     for pattern, new in _SYNONYMS:
         text = pattern.sub(new, text)
-    text = _MODULUS.sub("", text)
+    text = _ORDINAL.sub("", _MODULUS.sub("", text))
     text = _DEGREES.sub(" \\\\degree ", text)
     return text.strip().rstrip(".").strip()
 

@@ -14,22 +14,27 @@ from thinkcap.tasks.words import CONNECTORS, VERBAL, is_word, unit
 
 _DIGITS = (
     r"\d{1,3}(?:(?:,|,\\!\s?|\{,\}|[\u00a0\u202f\u2009])\d{3})+(?!\d)(?:\.\d+)?"
-    r"|\d+\.\d+|\d{1,9},\d{2}(?!\d)|\d{4,9},\d+|\.\d+|\d+"
+    r"|\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)|\d+\.\d+|\d{1,9},\d{2}(?!\d)|\d{4,9},\d+|\.\d+|\d+"
 )
 _SIGN = r"(?:(?<![\w)\]}.])[-+−–])?"
 NUMBER = re.compile(
     rf"{_SIGN}\\[dt]?frac\s?\{{-?\d+\}}\{{\d+\}}"
     rf"|{_SIGN}(?:\\?[$€£¥]\s?)?(?<![A-Za-z_.\d])(?:{_DIGITS})(?:[eE][-+]?\d+(?![\w]))?(?:\s?/\s?\d+(?![\d.]))?(?:\s?\\?%)?"
 )
+_DIGIT = re.compile("[0-9]")
 _WORD = re.compile(r"[^\W\d_]+")
 _COMMAND = re.compile(
     r"\\(?:begin|end)\s*\{[^{}]*\}(?:\{[^{}]*\})?|\\(?:text|mbox|textbf|textrm|textnormal|textit|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+"
 )
+_VERB = re.compile(r"\b(?:is|are|equals|be|by)\b")
 _MATHY = re.compile(r"\d|\\[A-Za-z]+|[A-Za-z]\s*[-+*/^=<>]\s*[A-Za-z]|[π√∞½¼]")
 _CUT = re.compile(r"(?:[-+*/^=<,(\[]|\\(?:frac|times|cdot|left|sqrt|text))\s*$")
 _BARE_LENGTH = 600
-_TAIL = 6000
-_ENV = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\\\((.+?)\\\)|\$([^$\n]+)\$", re.DOTALL)
+_TAIL = 4000
+_BLOCK, _OVERLAP = 4096, 64
+_MOST = 60
+_LONGEST_NUMBER = 400
+_ENV = re.compile(r"\$\$(.{1,600}?)\$\$|\\\[(.{1,600}?)\\\]|\\\((.{1,600}?)\\\)|\$([^$\n]{1,600})\$", re.DOTALL)
 _LINE_END_MATH = re.compile(r"(?:^|[\s:=])(\\(?:frac|dfrac|sqrt|begin)\b[^\n]*|[-\d][^\nA-Za-z]*)\.?\s*$")
 
 
@@ -42,7 +47,9 @@ def words(text: str) -> list[str]:
 def is_bare(text: str) -> bool:
     """Whether a text is an answer and nothing else: a formula, a number, a number with its unit."""
     text = text.strip()
-    if not text or len(text) > _BARE_LENGTH or "\n\n" in text or not (_MATHY.search(text) or len(text) == 1):
+    if "\n" in text.strip("$\\[]() \n") and "\\begin" not in text:
+        return False  # two lines are working, unless they are a matrix
+    if not text or len(text) > _BARE_LENGTH or not (_MATHY.search(text) or len(text) == 1):
         return False
     found = words(text)
     if not found:
@@ -53,19 +60,28 @@ def is_bare(text: str) -> bool:
 
 def last_number(text: str) -> str | None:
     """The last number that is not part of a word."""
+    found = _last_number(text)
+    return found.group().strip() if found and len(found.group()) <= _LONGEST_NUMBER else None
+
+
+def _last_number(text: str) -> re.Match[str] | None:
     end = len(text)
-    for _ in range(200):
-        at = max((text.rfind(d, 0, end) for d in "0123456789"), default=-1)
-        if at < 0:
-            return None
-        start = max(0, at - 120)
-        hit = None
-        for found in NUMBER.finditer(text, start, min(len(text), at + 12)):
-            if found.start() <= at < found.end() and (start == 0 or found.start() > start):
-                hit = found.group()
-        if hit is not None:
-            return hit.strip()
-        end = at
+    for _ in range(_MOST):
+        if end <= 0:
+            break
+        start = max(0, end - _BLOCK)
+        last = None
+        if not _DIGIT.search(text, start, end):
+            end = start
+            continue
+        for last in NUMBER.finditer(text, start, min(len(text), end + _OVERLAP)):  # noqa: B007
+            pass
+        if last is not None:
+            # What begins at a block's edge may be the tail of a longer number.
+            if last.start() > start or start == 0:
+                return last
+            return NUMBER.search(text, max(0, start - _OVERLAP), last.end() + _OVERLAP)
+        end = start
     return None
 
 
@@ -94,11 +110,14 @@ def last_formula(text: str, words: int = 0) -> str | None:
     """The last formula or number. With `words`, a short phrase without either stands for itself."""
     tail = text[-_TAIL:]
     last = None
-    for found in _ENV.finditer(tail):
+    for found in reversed(list(_ENV.finditer(tail))[-_MOST:]):
         content = next(g for g in found.groups() if g is not None).strip()
         if content and is_bare(content):
             last = (found.start(), found.end(), content)
+            break
     number = _last_number_at(tail)
+    if last is None and (named := _after_verb(tail)) is not None:
+        return named
     if number is not None and last is None and words and (first := NUMBER.search(tail)):
         return first.group().strip()  # after a marker the answer comes first, the explanation later
     if last is not None and (number is None or number[0] < last[1]):
@@ -114,6 +133,13 @@ def last_formula(text: str, words: int = 0) -> str | None:
     return None
 
 
+def _after_verb(tail: str) -> str | None:
+    """`The radius is (3√3)/π inches.`: what follows the last verb of the last sentence, if it is a formula."""
+    line = tail.rstrip(" .\n*").rpartition("\n")[2][-400:]
+    said = _VERB.split(line)[-1].strip(" *")
+    return said if said != line and is_bare(said) and not NUMBER.fullmatch(said) else None
+
+
 def _joined(tail: str, last: tuple[int, int, str]) -> str:
     """`$12$ and $13$` at the end of a sentence is one answer of two formulas."""
     start, _, content = last
@@ -125,5 +151,5 @@ def _joined(tail: str, last: tuple[int, int, str]) -> str:
 
 
 def _last_number_at(tail: str) -> tuple[int, str] | None:
-    number = last_number(tail)
-    return None if number is None else (tail.rfind(number), number)
+    found = _last_number(tail)
+    return None if found is None else (found.start(), found.group().strip())

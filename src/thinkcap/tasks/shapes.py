@@ -223,7 +223,9 @@ def _without_unit(parts: Sequence[Token]) -> tuple[list[Token], str]:
             found.append(out.pop().text)
         elif len(out) > 3 and out[-2] == Token("op", "/") and [t.text for t in out[-3::2]] in _RATES:
             out = out[:-3]
-        elif (len(out) > 2 and out[-3].kind == "text" and out[-2] == Token("op", "/") and out[-1].kind == "name") or (len(out) > 3 and out[-3].kind == "text" and out[-2] == Token("op", "^") and out[-1].kind == "num"):
+        elif (
+            len(out) > 2 and out[-3].kind == "text" and out[-2] == Token("op", "/") and out[-1].kind == "name"
+        ) or (len(out) > 3 and out[-3].kind == "text" and out[-2] == Token("op", "^") and out[-1].kind == "num"):
             out = out[:-2]
         elif (
             len(out) > 5 and out[-5].kind == "text" and out[-4] == Token("op", "^") and out[-3] == Token("op", "{")

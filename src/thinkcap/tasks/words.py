@@ -134,6 +134,7 @@ FUNCTIONS = frozenset(
     ]
 )
 CONSTANTS = frozenset({"pi", "infinity", "inf", "oo", "infty", "tau", "theta", "alpha", "beta", "gamma", "phi"})
+PYTHON = frozenset({"Matrix", "array", "Tuple", "FiniteSet"})
 CONNECTORS = frozenset({"and", "or"})
 VERBAL = frozenset(
     {"per", "of", "in", "a", "an", "the", "approximately", "about", "roughly", "exactly", "only", "total"}
@@ -149,7 +150,7 @@ def is_word(letters: str) -> bool:
     """Whether a run of letters is a word of a language rather than a product of variables."""
     if not letters.isascii():
         return len(letters) > 1
-    if len(letters) < 3 or letters in FUNCTIONS or letters in CONSTANTS:
+    if len(letters) < 3 or letters in FUNCTIONS or letters in CONSTANTS or letters in PYTHON:
         return False
     if letters.isupper() and len(letters) <= 5:
         return False  # a segment or polygon: ABCD
