@@ -86,7 +86,7 @@ def app_running(app: Any) -> Iterator[str]:
             uvicorn.Config(app, port=0, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
         )
         task = asyncio.ensure_future(server.serve())
-        while not server.started and not task.done():
+        while not server.started and not task.done():  # noqa: ASYNC110 - uvicorn offers no event
             await asyncio.sleep(0.01)
         tell(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
         await stop.wait()

@@ -11,8 +11,8 @@ import json
 from collections import deque
 from typing import Any
 
-THOUGHT = "let me think about this for a while before I say anything at all".split()
-ANSWER = "the answer is 42 .".split()
+THOUGHT = [f"thought{i}" for i in range(14)]
+ANSWER = ["the", "answer", "is", "42", "."]
 
 
 class Stub:

@@ -1,0 +1,275 @@
+"""What the gateway costs: requests/s, added latency, first chunk and memory, against LiteLLM's proxy and a bare
+pass-through, all in one run on one stub server.
+
+    python bench/gateway_overhead.py --litellm VENV/bin/litellm [--seconds 5] [--json out.json]
+
+The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out where
+no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+HERE = Path(__file__).parent
+LEVELS = (1, 32, 256)
+BARE = """
+import aiohttp, uvicorn, sys
+from starlette.applications import Starlette
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+UP = sys.argv[1]
+session = None
+async def chat(request):
+    global session
+    if session is None:
+        session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+    body = await request.body()
+    if b'"stream": true' in body:
+        upstream = await session.post(UP, data=body, headers={"content-type": "application/json"})
+        async def pieces():
+            async for piece in upstream.content.iter_any():
+                yield piece
+            upstream.release()
+        return StreamingResponse(pieces(), media_type="text/event-stream")
+    async with session.post(UP, data=body, headers={"content-type": "application/json"}) as upstream:
+        return Response(await upstream.read(), media_type="application/json")
+app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
+uvicorn.run(app, port=int(sys.argv[2]), log_level="critical", access_log=False, backlog=4096)
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(command: list[str], port: int, **env: str) -> Iterator[int]:
+    quiet = None if os.environ.get("BENCH_LOUD") else subprocess.DEVNULL
+    process = subprocess.Popen(
+        command, env={**os.environ, **env}, stdout=quiet, stderr=quiet, start_new_session=True
+    )
+    try:
+        for _ in range(1200):
+            if process.poll() is not None:
+                raise SystemExit(f"{command[0]} ended with {process.returncode}")
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield process.pid
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+class Asker(asyncio.Protocol):
+    """One connection: asks, reads until the answer is complete, asks again. Times go into `times`."""
+
+    def __init__(self, request: bytes, stream: bool, until: float, times: list[tuple[float, float]]) -> None:
+        self.request, self.stream, self.until, self.times = request, stream, until, times
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.failed = 0
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.ask()
+
+    def ask(self) -> None:
+        self.held, self.first, self.begun = b"", 0.0, time.perf_counter()
+        self.transport.write(self.request)
+
+    def data_received(self, data: bytes) -> None:
+        if not self.first:
+            self.first = time.perf_counter()
+        self.held += data
+        if self.stream:
+            if b"[DONE]" not in self.held or not self.held.endswith(b"0\r\n\r\n"):
+                return
+        else:
+            at = self.held.find(b"\r\n\r\n")
+            found = re.search(rb"content-length: *(\d+)", self.held[:at], re.IGNORECASE) if at >= 0 else None
+            if not found or len(self.held) < at + 4 + int(found[1]):
+                return
+        now = time.perf_counter()
+        if not self.held.startswith(b"HTTP/1.1 200"):
+            self.failed += 1
+        self.times.append((now - self.begun, self.first - self.begun))
+        if now >= self.until:
+            self.transport.close()
+        else:
+            self.ask()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+async def load(port: int, connections: int, stream: bool, seconds: float) -> dict[str, float]:
+    body = json.dumps(
+        {
+            "model": "stub",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "What is 6 x 7?"},
+            ],
+            "max_tokens": 64,
+            "temperature": 0,
+            **({"stream": True} if stream else {}),
+        }
+    ).encode()
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer sk-bench\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    times: list[tuple[float, float]] = []
+    loop = asyncio.get_running_loop()
+    started = time.perf_counter()
+    askers = [
+        (
+            await loop.create_connection(
+                lambda: Asker(head.encode() + body, stream, started + seconds, times), "127.0.0.1", port
+            )
+        )[1]
+        for _ in range(connections)
+    ]
+    await asyncio.wait_for(asyncio.gather(*(a.done for a in askers)), seconds * 10 + 60)
+    spent = time.perf_counter() - started
+    whole, first = sorted(t for t, _ in times), sorted(f for _, f in times)
+    return {
+        "requests": len(times),
+        "requests_per_s": len(times) / spent,
+        "p50_ms": 1000 * whole[len(whole) // 2],
+        "p99_ms": 1000 * whole[min(len(whole) - 1, len(whole) * 99 // 100)],
+        "first_ms": 1000 * first[len(first) // 2],
+        "failed": sum(a.failed for a in askers),
+    }
+
+
+def memory_mb(pid: int) -> float:
+    """Resident memory of a process and its children."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    total, todo = 0, [pid]
+    while todo:
+        one = todo.pop()
+        todo += children.get(one, [])
+        try:
+            total += int(Path(f"/proc/{one}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            continue
+    return total / 2**20
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time of a process so far; unlike latency, other work on the machine hardly moves it."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--litellm", help="path of the litellm program")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    with ExitStack() as stack:
+        up = free_port()
+        stack.enter_context(running([sys.executable, str(HERE / "gateway_stub.py"), str(up)], up))
+        servers: dict[str, tuple[int, int]] = {"direct": (up, 0)}
+
+        def begin(name: str, command: list[str], port: int) -> None:
+            servers[name] = (port, stack.enter_context(running(command, port)))
+
+        port = free_port()
+        begin("bare", [sys.executable, "-c", BARE, f"http://127.0.0.1:{up}/v1/chat/completions", str(port)], port)
+        port = free_port()
+        serve = [sys.executable, "-m", "thinkcap", "serve", f"http://127.0.0.1:{up}/v1", "--port", str(port)]
+        begin("thinkcap", serve, port)
+        if args.litellm:
+            port = free_port()
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            config = Path(folder) / "litellm.yaml"
+            config.write_text(
+                "model_list:\n- model_name: stub\n  litellm_params:\n    model: openai/stub\n"
+                f"    api_base: http://127.0.0.1:{up}/v1\n    api_key: sk-bench\n"
+            )
+            begin("litellm", [args.litellm, "--config", str(config), "--port", str(port)], port)
+            time.sleep(5)
+        results = measure(servers, args.seconds)
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=1))
+    show(results)
+
+
+def measure(servers: dict[str, tuple[int, int]], seconds: float) -> list[dict[str, Any]]:
+    results = []
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        for name, (port, _) in servers.items():
+            runner.run(load(port, 1, False, 1.0))
+            runner.run(load(port, 8, True, 1.0))
+            print(f"{name} is warm", file=sys.stderr)
+        for stream in (False, True):
+            for connections in LEVELS:
+                base: dict[str, float] = {}
+                for name, (port, pid) in servers.items():
+                    before = cpu_s(pid) if pid else 0.0
+                    found = runner.run(load(port, connections, stream, seconds))
+                    found["cpu_us"] = 1e6 * (cpu_s(pid) - before) / found["requests"] if pid else 0.0
+                    base = base or found
+                    row = {"server": name, "stream": stream, "connections": connections, **found}
+                    row["added_p50_ms"] = found["p50_ms"] - base["p50_ms"]
+                    row["added_p99_ms"] = found["p99_ms"] - base["p99_ms"]
+                    row["memory_mb"] = memory_mb(pid) if pid else 0.0
+                    results.append(row)
+    return results
+
+
+def show(results: list[dict[str, Any]]) -> None:
+    columns = ("requests_per_s", "added_p50_ms", "added_p99_ms", "first_ms", "cpu_us", "memory_mb", "failed")
+    print(f"{'server':10}{'stream':>8}{'conns':>7}" + "".join(f"{c:>16}" for c in columns))
+    for row in results:
+        cells = "".join(f"{row[c]:16.2f}" for c in columns)
+        print(f"{row['server']:10}{'yes' if row['stream'] else 'no':>8}{row['connections']:>7}{cells}")
+    by = {(r["server"], r["stream"], r["connections"]): r for r in results}
+    for (server, stream, connections), row in by.items():
+        other = by.get(("litellm", stream, connections))
+        if server != "thinkcap" or other is None:
+            continue
+        print(
+            f"thinkcap against litellm, {'stream' if stream else 'whole'}, {connections}: "
+            f"{row['requests_per_s'] / other['requests_per_s']:.1f} times the requests/s, "
+            f"added p50 1/{other['added_p50_ms'] / max(1e-3, row['added_p50_ms']):.1f}, "
+            f"added p99 1/{other['added_p99_ms'] / max(1e-3, row['added_p99_ms']):.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
