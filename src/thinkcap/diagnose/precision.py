@@ -41,13 +41,17 @@ def wilson(k: int, n: int, level: float = 0.95) -> Proportion:
     _check(k, n, level)
     if n == 0:
         return Proportion(k, n, None, None, None, "wilson", level)
+    low, high = score_interval(k / n, n, level)
+    return Proportion(k, n, k / n, 0.0 if k == 0 else low, 1.0 if k == n else high, "wilson", level)
+
+
+def score_interval(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval around a share of n, also where the count behind it is not known."""
     z = NormalDist().inv_cdf(0.5 + level / 2)
-    p, zz = k / n, z * z
-    centre = (p + zz / (2 * n)) / (1 + zz / n)
-    half = z * math.sqrt(p * (1 - p) / n + zz / (4 * n * n)) / (1 + zz / n)
-    low = 0.0 if k == 0 else centre - half
-    high = 1.0 if k == n else centre + half
-    return Proportion(k, n, p, low, high, "wilson", level)
+    zz = z * z
+    centre = (share + zz / (2 * n)) / (1 + zz / n)
+    half = z * math.sqrt(share * (1 - share) / n + zz / (4 * n * n)) / (1 + zz / n)
+    return centre - half, centre + half
 
 
 def clopper_pearson(k: int, n: int, level: float = 0.95) -> Proportion:
