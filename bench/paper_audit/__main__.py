@@ -18,14 +18,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import claims
 import from_records
+import passes
+import runs
 import tables
 from ledger import Entry, Ledger, load
 
 
 def recompute(published: Path) -> list[Entry]:
     paper, book = load(published), Ledger()
-    tables.audit(paper, book)
-    claims.audit(paper, book)
+    for part in (tables, claims, passes, runs):
+        part.audit(paper, book)
     return book.entries
 
 
