@@ -25,9 +25,9 @@ async def asked(engine: Engine, n: int, budget: int, mode: str) -> Completion:
     return await complete(engine, Request(question(n), mode, budget, stage="bench"))  # type: ignore[arg-type]
 
 
-async def main(model: str, flows: int, tokens: int, questions: int, threads: int) -> None:
+async def main(model: str, flows: int, tokens: int, questions: int, threads: int, replicas: int) -> None:
     started = time.perf_counter()
-    engine = await open_engine(model, concurrency=flows, threads=threads)
+    engine = await open_engine(model, concurrency=flows, threads=threads, replicas=replicas)
     card = engine.card
     print(f"{card.model} {card.dtype}, {card.version}, {card.hardware}, load average {os.getloadavg()[0]:.1f}")
     print(f"opened in {time.perf_counter() - started:.2f} s")
@@ -65,5 +65,5 @@ if __name__ == "__main__":
     parser.add_argument("--tokens", type=int, default=256)
     parser.add_argument("--questions", type=int, default=64)
     parser.add_argument("--threads", type=int, default=0, help="0: llama.cpp's own choice")
-    options = parser.parse_args()
-    asyncio.run(main(options.model, options.flows, options.tokens, options.questions, options.threads))
+    parser.add_argument("--replicas", type=int, default=0, help="0: one a core for a small model")
+    asyncio.run(main(**vars(parser.parse_args())))

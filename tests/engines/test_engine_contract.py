@@ -30,7 +30,7 @@ async def opened(kind: str, tiny: Path, served: str) -> Engine:
     if kind == "scripted":
         return ScriptedEngine(scripted_reply, sampled=True)
     if kind == "embedded":
-        return await open_engine(str(tiny), concurrency=SLOTS)
+        return await open_engine(str(tiny), concurrency=SLOTS, replicas=2)
     return await open_engine(f"{served}/v1", transport=kind)
 
 

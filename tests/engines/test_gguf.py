@@ -112,5 +112,5 @@ async def test_how_nothink_is_made_depends_on_the_template(tmp_path: Path) -> No
 async def test_room_is_checked_before_loading(tiny: Path) -> None:
     with pytest.raises(ConfigError, match="wanted 1 to 2048"):
         await open_engine(str(tiny), context=4096)
-    with pytest.raises(ConfigError, match="wanted 1 or more"):
-        await open_engine(str(tiny), concurrency=0)
+    with pytest.raises(ConfigError, match="cannot be negative"):
+        await open_engine(str(tiny), concurrency=-1)

@@ -30,11 +30,12 @@ _OPTIONS = {
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
 }
+_ALIKE = 48
 _FIELDS = ["content", "tokens", "stop_type", "tokens_predicted", "truncated", "model"]
 
 
 class LlamaServer:
-    """An engine. `close` is called at the end, for whoever owns the server."""
+    """An engine over one server, or several of the same model. `close` is called at the end, for their owner."""
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class LlamaServer:
         card: EngineCard,
         manner: Manner,
         *,
+        more: Sequence[Client] = (),
         vocabulary: Vocabulary | None = None,
         end_id: int | None = None,
         cache: bool = True,
@@ -49,6 +51,8 @@ class LlamaServer:
     ) -> None:
         self.card = card
         self._client = client
+        self._clients = (client, *more)
+        self._busy = [0] * len(self._clients)
         self._vocabulary = vocabulary
         self._ends = set(vocabulary.ends) if vocabulary else set() if end_id is None else {end_id}
         self._cache = cache
@@ -90,9 +94,15 @@ class LlamaServer:
             **prompt.body,
         }
         async with self._slots:
-            answer = await (
-                self._streamed(body, emit) if emit else self._client.post("/completion", body, _checked)
-            )
+            which = self._choose(prompt.ids)
+            self._busy[which] += 1
+            try:
+                client = self._clients[which]
+                answer = await (
+                    self._streamed(client, body, emit) if emit else client.post("/completion", body, _checked)
+                )
+            finally:
+                self._busy[which] -= 1
         return await self._output(answer, len(prompt.ids))
 
     async def read(self, ids: Sequence[int]) -> str:
@@ -106,7 +116,8 @@ class LlamaServer:
         )
 
     async def aclose(self) -> None:
-        await self._client.aclose()
+        for client in self._clients:
+            await client.aclose()
         if self._close:
             await self._close()
 
@@ -120,7 +131,15 @@ class LlamaServer:
         body = {"content": text, "add_special": first, "parse_special": True}
         return await self._client.post("/tokenize", body, lambda j: tuple(map(int, j["tokens"])))
 
-    async def _streamed(self, body: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    def _choose(self, ids: Ids) -> int:
+        """Prompts that begin alike go to one server, which remembers the beginning; a full one is passed over."""
+        share = -(-self.card.concurrency // len(self._clients))
+        liked = hash(ids[:_ALIKE]) % len(self._clients)
+        if self._busy[liked] < share:
+            return liked
+        return min(range(len(self._clients)), key=self._busy.__getitem__)
+
+    async def _streamed(self, client: Client, body: dict[str, Any], emit: Emit) -> dict[str, Any]:
         tokens: list[int] = []
         content: list[str] = []
         last: dict[str, Any] = {}
@@ -140,7 +159,7 @@ class LlamaServer:
             return bool(event["stop"])
 
         # The named fields would be all that the last event has, and it must say `stop`.
-        await self._client.stream("/completion", {**body, "stream": True, "response_fields": []}, take)
+        await client.stream("/completion", {**body, "stream": True, "response_fields": []}, take)
         return _checked({**last, "tokens": tokens, "content": "".join(content)})
 
     async def _output(self, answer: Mapping[str, Any], prompt_tokens: int) -> Output:

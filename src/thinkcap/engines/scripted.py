@@ -109,7 +109,7 @@ class ScriptedEngine:
         if isinstance(reply, EngineError):
             raise reply
         if begun and not reply.startswith(begun):
-            reply = self._script(whole)  # type: ignore[assignment]
+            reply = self._script(whole)
             if isinstance(reply, EngineError):
                 raise reply
             begun = ""
