@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -27,8 +28,11 @@ from typing import Any
 
 import uvloop
 
+from thinkcap.gateway.auth import hashed
+
 HERE = Path(__file__).parent
 LEVELS = (1, 32, 256)
+KEY = "sk-" + secrets.token_hex(32)
 BARE = """
 import aiohttp, uvicorn, sys
 from starlette.applications import Starlette
@@ -142,7 +146,7 @@ async def load(port: int, connections: int, stream: bool, seconds: float) -> dic
     ).encode()
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
-        f"Authorization: Bearer sk-bench\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Authorization: Bearer {KEY}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     times: list[tuple[float, float]] = []
     loop = asyncio.get_running_loop()
@@ -205,23 +209,32 @@ def main() -> None:
         stack.enter_context(running([sys.executable, str(HERE / "gateway_stub.py"), str(up)], up))
         servers: dict[str, tuple[int, int]] = {"direct": (up, 0)}
 
-        def begin(name: str, command: list[str], port: int) -> None:
-            servers[name] = (port, stack.enter_context(running(command, port)))
+        def begin(name: str, command: list[str], port: int, **env: str) -> None:
+            servers[name] = (port, stack.enter_context(running(command, port, **env)))
 
         port = free_port()
         begin("bare", [sys.executable, "-c", BARE, f"http://127.0.0.1:{up}/v1/chat/completions", str(port)], port)
         port = free_port()
-        serve = [sys.executable, "-m", "thinkcap", "serve", f"http://127.0.0.1:{up}/v1", "--port", str(port)]
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        # Both gateways check a key on every request.
+        (folder / "serve.toml").write_text(
+            f'model = "http://127.0.0.1:{up}/v1"\nport = {port}\n[keys]\nbench = "{hashed(KEY)}"\n'
+        )
+        serve = [sys.executable, "-m", "thinkcap", "serve", "--config", str(folder / "serve.toml")]
         begin("thinkcap", serve, port)
         if args.litellm:
             port = free_port()
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            config = Path(folder) / "litellm.yaml"
+            config = folder / "litellm.yaml"
             config.write_text(
                 "model_list:\n- model_name: stub\n  litellm_params:\n    model: openai/stub\n"
                 f"    api_base: http://127.0.0.1:{up}/v1\n    api_key: sk-bench\n"
             )
-            begin("litellm", [args.litellm, "--config", str(config), "--port", str(port)], port)
+            begin(
+                "litellm",
+                [args.litellm, "--config", str(config), "--port", str(port)],
+                port,
+                LITELLM_MASTER_KEY=KEY,
+            )
             time.sleep(5)
         results = measure(servers, args.seconds)
     if args.json:

@@ -21,10 +21,10 @@ from typing import Any, Literal
 from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
-from thinkcap.gateway.profile import NEEDS_KIND, Profile
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.wire import Call
 from thinkcap.policies.registry import POLICIES, PolicySpec, parse, wants_other
+from thinkcap.study.profile import NEEDS_KIND, Profile
 
 By = Literal["request", "profile", "default", "tools"]
 SINGLE = frozenset({"nothink", "think"})

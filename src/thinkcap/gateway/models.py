@@ -21,10 +21,10 @@ from thinkcap.engines.manner import switches
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.config import ModelConfig, ServeConfig
 from thinkcap.gateway.metrics import Metrics
-from thinkcap.gateway.profile import Profile
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.relay import Relay, Waits
 from thinkcap.gateway.wire import Call
+from thinkcap.study.profile import Profile
 
 _HTTP_CONCURRENCY = 1024
 _NEVER = 10**9
@@ -108,7 +108,9 @@ async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> S
         options |= {"patience": _patience(config), "canary_every": _NEVER, "canary_s": float(_NEVER)}
     engine = await open_engine(wanted.model, **options)
     # A file's own name is what its owner calls it; the name inside may be anything.
-    name = wanted.name or (Path(wanted.model).stem if wanted.model.lower().endswith(".gguf") else engine.card.model)
+    name = wanted.name or (
+        Path(wanted.model).stem if wanted.model.lower().endswith(".gguf") else engine.card.model
+    )
     try:
         if profile and profile.fingerprint and profile.fingerprint != engine.card.fingerprint:
             raise ConfigError(
