@@ -3,8 +3,8 @@ pass-through, all in one run on one stub server.
 
     python bench/gateway_overhead.py --litellm VENV/bin/litellm [--seconds 5] [--json out.json]
 
-The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out where
-no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own).
+The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out
+where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own).
 """
 
 from __future__ import annotations

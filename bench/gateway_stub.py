@@ -1,8 +1,8 @@
-"""The quickest model server there can be: canned chat answers over bare sockets, so that a gateway's own cost shows.
+"""The quickest model server there can be: canned answers over bare sockets, so that a gateway's own cost shows.
 
     python bench/gateway_stub.py PORT [seconds between chunks]
 
-It thinks unless `enable_thinking` is false, streams 20 chunks where asked, and answers what engines ask at the start.
+It thinks unless `enable_thinking` is false, streams 20 chunks where asked, and answers engines' first questions.
 A question that holds `fault:NAME` gets that fault: kill, reset, half, stall; `hold:SECONDS` a slow stream.
 """
 

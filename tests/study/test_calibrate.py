@@ -8,10 +8,12 @@ from click.testing import CliRunner
 
 from thinkcap.cli.calibrate import command
 from thinkcap.core.errors import ConfigError, DataError
+from thinkcap.core.types import Answer, Completion, Graded, Question, Request, Run, Step
 from thinkcap.diagnose.precision import wilson
+from thinkcap.policies.registry import parse
 from thinkcap.study.calibrate import calibrate
 from thinkcap.study.profile import Profile
-from thinkcap.study.rows import Row, write_parquet
+from thinkcap.study.rows import Row, make_row, write_parquet
 from thinkcap.study.summary import summarise, write_summary
 
 RIGHT = {
@@ -26,39 +28,25 @@ RIGHT = {
 
 
 def row(task: str, number: int, policy: str, budget: int, right: bool) -> Row:
-    stages = [
-        ("probe", budget // 4, 9, 9, 0, 5, True, "fresh"),
-        ("think", budget // 2, 20, 20, 0, 5, True, "fresh"),
+    question = Question(f"q{number}", ({"role": "user", "content": "?"},), kind="number")
+    spent = 40 if policy == "think" else 30
+    done = [
+        Step(Request(question, "think", budget // share, stage), Completion("1", True, tokens, answer="1"))
+        for stage, share, tokens in (("probe", 4, 9), ("think", 2, spent - 9))
     ]
-    return Row(
+    run = Run(Answer("1", "think", done[-1].completion), tuple(done))
+    return make_row(
         task=task,
-        question=f"q{number}",
+        question=question.id,
         group="",
         model="m",
-        policy=policy,
+        spec=parse(policy),
         budget=budget,
         seed=0,
-        verdict="right" if right else "wrong",
-        failed=False,
-        error=None,
         gold_hash="",
-        answer="1",
-        text="1",
-        level=1,
-        ended=True,
-        tokens_charged=40 if policy == "think" else 30,
-        tokens_generated=30,
-        tokens_think=0,
-        tokens_prefill_trace=0,
-        tokens_prompt=5,
-        calls=1,
-        stage="think",
-        stages=tuple(stages),  # type: ignore[arg-type]
-        source="online",
+        outcome=Graded(run, "right" if right else "wrong", "1", 1),
         grader="g",
         prompts="p",
-        notes={},
-        claims={},
     )
 
 

@@ -16,6 +16,7 @@ Keys a study adds (accuracy, lower_bound, n, tokens, stages) say why; the gatewa
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -124,7 +125,14 @@ class Profile:
             entry: dict[str, Any] = {"at_least": rule.at_least, "policy": rule.policy.label}
             if rule.otherwise is not None:
                 entry["otherwise"] = rule.otherwise.label
-            lines += ["[[cap]]", tomli_w.dumps({**entry, **rule.evidence})]
+            stages = rule.evidence.get("stages", {})
+            plain = {key: value for key, value in rule.evidence.items() if key != "stages"}
+            lines += ["[[cap]]", tomli_w.dumps({**entry, **plain}).rstrip("\n")]
+            if stages:
+                # On one line: a table of its own would hide where the entry ends.
+                inside = ", ".join(f"{json.dumps(stage)} = {budget}" for stage, budget in stages.items())
+                lines.append(f"stages = {{ {inside} }}")
+            lines.append("")
         return "\n".join(lines)
 
 
