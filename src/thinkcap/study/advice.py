@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from thinkcap.study.findings import ArmSummary, Findings, Replayed
+from thinkcap.study.splitting import Extraction
 from thinkcap.study.words import Sentence, percent, points, small
 
 if TYPE_CHECKING:
     from thinkcap.study.diagnosis import Test
+
+_CONTROLS = ("no_trace", "placebo")
+"""Run to be compared with, not to be advised."""
 
 _CLOSE_ENOUGH = 0.005
 """Half a point of accuracy is not worth more tokens: among such ways the cheapest is advised."""
@@ -28,7 +32,7 @@ def methods(found: Findings, tests: Sequence[Test]) -> list[Sentence]:
         said.append(
             Sentence(f"Right: {', '.join(listed)} (n = {ways[0].n}).", {a.name: a.accuracy.k for a in ways})
         )
-    for e in found.splitting.extractions:
+    for e in _telling(found.splitting.extractions):
         said.append(
             Sentence(
                 f"On the {e.cut} of {e.n} chains that were cut, a separate answer pass ({e.split}) is right in "
@@ -79,6 +83,18 @@ def methods(found: Findings, tests: Sequence[Test]) -> list[Sentence]:
     return said
 
 
+def _telling(extractions: Sequence[Extraction]) -> list[Extraction]:
+    """All of a few; of many, for each method the cap at which the answer pass recovers most."""
+    if len(extractions) <= 3:
+        return list(extractions)
+    best: dict[str, Extraction] = {}
+    for e in extractions:
+        policy = e.split.partition("@")[0]
+        if policy not in best or e.recoverable > best[policy].recoverable:
+            best[policy] = e
+    return list(best.values())[:3]
+
+
 def _name(way: ArmSummary | Replayed) -> str:
     if isinstance(way, Replayed):
         return f"try {way.first} tokens without thinking and think up to {way.second} where that did not end"
@@ -89,7 +105,9 @@ def _name(way: ArmSummary | Replayed) -> str:
 def _ways(found: Findings, cap: int) -> list[tuple[str, Any, float]]:
     """(name, accuracy, tokens) of all that fits the cap: measured arms at it, replayed cascades within it."""
     ways = [
-        (_name(a), a.accuracy, a.mean_tokens or float(cap)) for a in found.arms if a.budget == cap and a.caps_all
+        (_name(a), a.accuracy, a.mean_tokens or float(cap))
+        for a in found.arms
+        if a.budget == cap and a.caps_all and a.policy.partition("(")[0] not in _CONTROLS
     ]
     ways += [(_name(c), c.accuracy, c.routing.mean_tokens) for c in found.cascades if c.first + c.second <= cap]
     return ways

@@ -86,7 +86,8 @@ def _against(one: Arm, arms: Sequence[Arm]) -> list[Extraction]:
         return []
     others = [a for a in arms if _head(a) in _COUPLED and a.budget == one.budget and "br" not in a.settings]
     # Town shares the probe with iris, so it is the closer control; thinking alone stands in where it was not run.
-    coupled = [a for a in others if _head(a) == "town"] or [a for a in others if a.policy == "think"]
+    probed = [a for a in others if _head(a) == "town"] if _head(one) == "iris" else []
+    coupled = probed or [a for a in others if a.policy == "think"]
     result = []
     for two in coupled:
         try:

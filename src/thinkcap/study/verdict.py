@@ -112,7 +112,7 @@ def _loss(row: AtBudget) -> Sentence:
     }
     if cost.truncation_loss is None or cost.reasoning_gap is None:
         return Sentence(f"{head}; {cut}: none ended, so the loss cannot be split by cause.", numbers)
-    what = "of the loss" if gap > 0 else "of the difference"
+    what = "of the loss" if gap > 0 and test.p < 0.05 else "of the difference"
     loss, gap_points = points(cost.truncation_loss), points(cost.reasoning_gap)
     causes = f"{what} {loss} points are truncation and {gap_points} are reasoning"
     if cost.same_subset is not None:
