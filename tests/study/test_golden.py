@@ -104,3 +104,18 @@ def test_different_orders_are_not_paired(shared: Path) -> None:
     assert all({a["budget"] for a in f["arms"]} != {256, 512} for f in page["findings"])
     pairs = {(t["first"], t["second"]) for t in page["tests"]}
     assert pairs == {("nothink@256", "think@256")}
+
+
+def test_the_worked_example_of_the_docs_is_what_the_command_prints(shared: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "diagnosis.md").read_text()
+    block = page.split("## A worked example")[1].split("```")[1]
+    sentences = [s.strip() for s in " ".join(block.split()).replace("...", "\n").split("\n")]
+    root = shared / "data" / "authors"
+    files = [
+        *sorted((root / "results_kun/nothink_fullset").glob("*.json")),
+        *sorted((root / "results/gap_fill/8b_highbudget").glob("*.json")),
+    ]
+    printed = " ".join(CliRunner().invoke(command, [str(f) for f in files]).output.split())
+    for sentence in filter(None, sentences):
+        for part in sentence.split(". "):
+            assert part.rstrip(".") in printed

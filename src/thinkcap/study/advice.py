@@ -36,7 +36,7 @@ def methods(found: Findings, tests: Sequence[Test]) -> list[Sentence]:
         said.append(
             Sentence(
                 f"On the {e.cut} of {e.n} chains that were cut, a separate answer pass ({e.split}) is right in "
-                f"{percent(e.alpha_e)}, the cut chain itself ({e.coupled}) in {percent(e.alpha_t)}: splitting "
+                f"{percent(e.alpha_e)}, the same cap without one ({e.coupled}) in {percent(e.alpha_t)}: splitting "
                 f"recovers {points(e.recoverable)} points ({e.test.only_first}:{e.test.only_second}, "
                 f"{small(e.test.p)}).",
                 {"cut": e.cut, "n": e.n, "alpha_e": e.alpha_e, "alpha_t": e.alpha_t, "p": e.test.p},
