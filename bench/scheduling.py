@@ -32,7 +32,8 @@ async def bare(engine: Engine, questions: tuple[Question, ...], budget: int, wid
         nonlocal tokens
         for request in waiting:
             prompt = await engine.prompt(request)
-            tokens += (await engine.generate(prompt, budget, GREEDY)).tokens
+            output = await engine.generate(prompt, budget, GREEDY)
+            tokens += output.tokens
 
     started = time.perf_counter()
     await asyncio.gather(*(lane() for _ in range(width)))

@@ -8,6 +8,7 @@ import pytest
 import slow_engine
 
 from thinkcap.core.errors import DataError, EngineTimeout, StoreError
+from thinkcap.core.prompts import Prompts
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.policies.registry import parse_list
 from thinkcap.study.config import PolicyPlan, StudyConfig, parse_budgets
@@ -147,6 +148,20 @@ async def test_verify_prefix_reports_agreement(questions: Path, tmp_path: Path) 
     checks = result.summary["verify_prefix"]
     assert checks["checked"] == checks["cut_equals_fresh"] == 6  # type: ignore[index]
     assert checks["continued"] == checks["continued_equals_whole"] > 0  # type: ignore[index]
+
+
+async def test_prompts_of_ones_own_reach_the_model_and_the_rows(questions: Path, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def listening(prompt: str) -> str:
+        seen.append(prompt)
+        return slow_engine.reply(prompt)
+
+    mine = Prompts.from_mapping({"instruction": "Tell me: {form}"})
+    plan = config(questions, tmp_path, "nothink", budgets=(32,), prompts=mine)
+    result = await run(plan, engine=ScriptedEngine(listening))
+    assert all("Tell me: #### number" in prompt and "Solve it" not in prompt for prompt in seen)
+    assert result.summary["provenance"]["prompts"] == mine.hash  # type: ignore[index]
 
 
 async def test_regrading_needs_no_model(questions: Path, tmp_path: Path) -> None:

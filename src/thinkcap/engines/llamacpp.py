@@ -52,8 +52,7 @@ async def open_engine(
     """Loads a GGUF file, or the bundled model for `bundled`. `context` is for one flow; 0 chooses by memory.
 
     A small model is loaded once a core, each with one thread: its steps are so short that several threads mostly
-    wait for each other. Measured with 6M parameters on two busy cores: 93 tokens/s with two threads, about 700
-    with two replicas.
+    wait for each other. `bench/engine.py` prints what a setting gives.
     """
     check_nothink_by(nothink_by)
     path = _path(model)

@@ -1,7 +1,7 @@
 """What was asked and the whole chains, beside the rows, so that a report can show the cut without the model.
 
 Ids mean nothing without the model that wrote them, so their text is stored while the engine is still open:
-`questions.jsonl`, one line a question, each chain once with the place in its text where every budget cuts it.
+`chains.jsonl`, one line a question, each chain once with the place in its text where every budget cuts it.
 
     await write_questions(folder, cells, rows, engine, sampling)
     asked = read_questions(folder)
@@ -24,7 +24,7 @@ from thinkcap.study.rows import Row
 if TYPE_CHECKING:
     from thinkcap.study.run import Cell
 
-FILE = "questions.jsonl"
+FILE = "chains.jsonl"
 
 _STAGES: Mapping[Mode, frozenset[str]] = {
     # Stages that put the bare question to the model: all of them read one stored chain of their mode.

@@ -30,6 +30,7 @@ from thinkcap.study.summary import summarise, write_summary
 from thinkcap.tasks import Task, load
 from thinkcap.tasks.extract import extract
 from thinkcap.tasks.grade import GRADER_VERSION, Grader
+from thinkcap.tasks.task import reworded
 from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore
 
@@ -76,7 +77,9 @@ class Result:
 def plan(config: StudyConfig) -> list[Cell]:
     """All cells, largest budget first, so that one generation serves every smaller budget."""
     loaded = {
-        (name, seed): load(name, data=config.data, limit=config.limit, offset=config.offset, seed=seed)
+        (name, seed): reworded(
+            load(name, data=config.data, limit=config.limit, offset=config.offset, seed=seed), config.prompts
+        )
         for name in config.tasks
         for seed in config.seeds
     }

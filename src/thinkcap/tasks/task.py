@@ -13,11 +13,11 @@ import hashlib
 import json
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.core.prompts import PROMPTS
+from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Kind, Question
 from thinkcap.tasks.equal import equal
 
@@ -84,6 +84,20 @@ def asked(id: str, text: str, kind: Kind, form: str = "", group: str = "") -> Qu
     """A question of one user message, with the answer form its kind asks for."""
     content = PROMPTS.asked(text, form or kind)
     return Question(id, ({"role": "user", "content": content},), kind=kind, form=form, group=group)
+
+
+def reworded(task: Task, prompts: Prompts) -> Task:
+    """The same questions with another instruction after them; messages of the user's own stay as they are."""
+    return replace(task, questions=tuple(_reworded(question, prompts) for question in task.questions))
+
+
+def _reworded(question: Question, prompts: Prompts) -> Question:
+    (*before, last) = question.messages
+    ours = PROMPTS.asked("", question.answer_form)
+    if not isinstance(last["content"], str) or not last["content"].endswith(ours):
+        return question
+    content = prompts.asked(last["content"].removesuffix(ours), question.answer_form)
+    return replace(question, messages=(*before, {**last, "content": content}))
 
 
 def content_hash(pairs: Iterable[tuple[str, str]]) -> str:
