@@ -16,7 +16,17 @@ ANSWER = ["the", "answer", "is", "42", "."]
 
 
 class Stub:
-    def __init__(self, field: str = "reasoning_content", delay_s: float = 0.0, usage: bool = True) -> None:
+    def __init__(
+        self,
+        field: str = "reasoning_content",
+        delay_s: float = 0.0,
+        usage: bool = True,
+        thought: int = len(THOUGHT),
+        lies: tuple[str, ...] = (),
+    ) -> None:
+        """`lies`: switch (thinks all the same), limit (writes on), budget (ignores it)."""
+        self.thought = thought
+        self.lies = lies
         self.field = field
         self.delay_s = delay_s
         self.usage = usage
@@ -51,9 +61,11 @@ class Stub:
         if said.startswith("fault:"):
             fault = said.removeprefix("fault:")
         thinks = body.get("chat_template_kwargs", {}).get("enable_thinking", True)
-        words = [("thought", w) for w in THOUGHT] if thinks else []
+        length = self.thought if "budget" in self.lies else body.get("thinking_token_budget", self.thought)
+        thoughts = [f"thought{i}" for i in range(min(self.thought, length))]
+        words = [("thought", w) for w in thoughts] if thinks or "switch" in self.lies else []
         words += [("answer", w) for w in ANSWER] if "say nothing" not in said else []
-        limit = body.get("max_tokens", 10**6) - (0 if fault != "over" else -(10**6))
+        limit = 10**6 if fault == "over" or "limit" in self.lies else body.get("max_tokens", 10**6)
         kept, finish = words[:limit], "stop" if len(words) < limit else "length"
         self.active += 1
         try:

@@ -26,7 +26,9 @@ def stub() -> Stub:
 def client(stub: Stub) -> Iterator[Client]:
     with (
         app_running(stub) as upstream,
-        gateway_running(f"{upstream}/v1", stall_timeout_s=1.0, forward=["/v1/embeddings"]) as (address, _),
+        gateway_running(
+            f"{upstream}/v1", stall_timeout_s=1.0, request_timeout_s=4.0, forward=["/v1/embeddings"]
+        ) as (address, _),
     ):
         yield Client(address)
 
@@ -161,7 +163,7 @@ def test_a_failure_before_the_first_byte_is_tried_again(
         ("garbage", 502, "upstream_garbled"),
         ("html", 502, "upstream_garbled"),
         ("half", 502, "upstream_unreachable"),
-        ("stall", 504, "upstream_timeout"),
+        ("stall", 504, "request_timeout"),
     ],
 )
 def test_failures_have_names(client: Client, fault: str, status: int, code: str) -> None:

@@ -90,7 +90,7 @@ class _Pages:
         config = gateway.config
         body = await read_body(request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s)
         kind = request.headers.get("content-type", "application/json")
-        status, found, reply = await relay.forward(path, body, {"Content-Type": kind})
+        status, found, reply = await relay.forward(path, body, kind)
         return Response(reply, status_code=status, headers={"content-type": found})
 
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
-import aiohttp
 import msgspec
 
 from thinkcap.core.types import Mode
@@ -24,10 +23,12 @@ from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.passing import Passing, Usage, garbled, read_whole, renamed
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, of_status
+from thinkcap.gateway.upstream import Broken, Exchange, Nonsense, Upstream
 from thinkcap.gateway.wire import Call
 
 _AGAIN = frozenset({500, 502, 503, 504})
 _ERROR_BYTES = 8192
+_READY_S = 2.0
 
 
 class _Again(Exception):
@@ -60,36 +61,27 @@ class Relay:
         metrics: Metrics,
         temperature: float,
     ) -> None:
-        self._url = f"{address}/chat/completions"
-        self._address = address
+        path = urlsplit(address).path.rstrip("/")
+        self._path = f"{path}/chat/completions"
+        self._root = path.removesuffix("/v1")
+        self._models = f"{path}/models"
         self._model = model
         self._name = name
         self._switches = switches
         self._waits = waits
         self._metrics = metrics
         self._temperature = temperature
-        self._timeout = aiohttp.ClientTimeout(
-            total=waits.total_s, sock_connect=waits.connect_s, sock_read=waits.stall_s
-        )
-        self._headers = {"Content-Type": "application/json"}
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=20, ttl_dns_cache=300),
-            timeout=self._timeout,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        self._upstream = Upstream(address, key, waits.connect_s)
 
     async def aclose(self) -> None:
-        await self._session.close()
+        await self._upstream.aclose()
 
     async def whole(self, call: Call, choice: Choice, cap: int, fields: tuple[str, ...]) -> tuple[bytes, bytes]:
         body = self._body(call, choice, cap)
         attempt = 0
         while True:
             try:
-                async with self._sent(body) as response:
-                    raw = await response.read()
+                raw = await self._read(body)
                 break
             except _Again as err:
                 attempt += 1
@@ -112,19 +104,20 @@ class Relay:
         while True:
             state = Passing(call, fields, cap)
             try:
-                async with self._sent(body) as response:
-                    async for chunk in response.content.iter_any():
-                        out = state.take(chunk)
-                        if out:
+                async with self._upstream.ask("POST", self._path, body, self._waits.stall_s) as reply:
+                    await _check(reply, self._waits.stall_s)
+                    while (piece := await reply.piece(self._waits.stall_s)) is not None:
+                        if out := state.take(piece):
                             yield out
                         if state.over:
                             break
                 break
-            except _Again as err:
-                if state.begun:
-                    raise err.refusal from err
+            except (Broken, Nonsense, TimeoutError, _Again) as err:
+                again = _named(err)
+                if state.begun or not isinstance(again, _Again):
+                    raise _final(again) from err
                 attempt += 1
-                await self._pause(attempt, err)
+                await self._pause(attempt, again)
         if state.finish is None:
             raise Refusal(
                 "the model server stopped in the middle of an answer",
@@ -153,33 +146,15 @@ class Relay:
             body["stream_options"] = {"include_usage": True}
         return replies.encode(body)
 
-    @asynccontextmanager
-    async def _sent(self, body: bytes) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The one place where the transport's errors become ours."""
+    async def _read(self, body: bytes) -> bytes:
+        """A whole answer takes as long as the model writes; the request's own time limit bounds it."""
+        wait_s = self._waits.total_s
         try:
-            async with self._session.post(
-                self._url, data=body, headers=self._headers, allow_redirects=False
-            ) as response:
-                if response.status != 200:
-                    words = (await response.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
-                    found = of_status(response.status, _said(words), _seconds(response.headers.get("Retry-After")))
-                    raise _Again(found) if response.status in _AGAIN else found
-                yield response
-        except (TimeoutError, aiohttp.ServerTimeoutError) as err:
-            raise Refusal(
-                "the model server did not answer in time", status=504, kind=UPSTREAM, code="upstream_timeout"
-            ) from err
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError) as err:
-            raise _Again(
-                Refusal(
-                    f"the connection to the model server broke ({type(err).__name__})",
-                    status=502,
-                    kind=UPSTREAM,
-                    code="upstream_unreachable",
-                )
-            ) from err
-        except aiohttp.ClientError as err:
-            raise garbled(f"broken HTTP ({type(err).__name__})") from err
+            async with self._upstream.ask("POST", self._path, body, wait_s) as reply:
+                await _check(reply, wait_s)
+                return await reply.read(wait_s)
+        except (Broken, Nonsense, TimeoutError) as err:
+            raise _named(err) from err
 
     async def _pause(self, attempt: int, err: _Again) -> None:
         if attempt >= self._waits.attempts:
@@ -226,30 +201,47 @@ class Relay:
             about["json_complete"] = replies.is_json(content)
         return about
 
-    async def forward(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str, bytes]:
+    async def forward(self, path: str, body: bytes, content_type: str) -> tuple[int, str, bytes]:
         """Another of OpenAI's paths, as it is. Status, content type and body come back."""
-        url = self._address.removesuffix("/v1") + path
+        wait_s = self._waits.total_s
         try:
-            async with self._session.post(url, data=body, headers={**self._headers, **headers}) as response:
-                kind = response.headers.get("Content-Type", "application/octet-stream")
-                return response.status, kind, await response.read()
-        except (TimeoutError, aiohttp.ClientError, ConnectionError) as err:
-            raise Refusal(
-                f"the model server could not be asked ({type(err).__name__})",
-                status=502,
-                kind=UPSTREAM,
-                code="upstream_unreachable",
-            ) from err
+            async with self._upstream.ask("POST", self._root + path, body, wait_s, content_type) as reply:
+                kind = reply.header(b"content-type") or "application/octet-stream"
+                return reply.status, kind, await reply.read(wait_s)
+        except (Broken, Nonsense, TimeoutError) as err:
+            raise _final(_named(err)) from err
 
     async def ready(self) -> bool:
-        wait = aiohttp.ClientTimeout(total=2)
         try:
-            async with self._session.get(
-                f"{self._address}/models", headers=self._headers, timeout=wait
-            ) as response:
-                return response.status < 500
-        except (TimeoutError, aiohttp.ClientError, ConnectionError):
+            async with self._upstream.ask("GET", self._models, b"", _READY_S) as reply:
+                await reply.read(_READY_S)
+                return reply.status < 500
+        except (Broken, Nonsense, TimeoutError):
             return False
+
+
+async def _check(reply: Exchange, wait_s: float) -> None:
+    """Anything but a 200 is a refusal; some are worth another try."""
+    if reply.status == 200:
+        return
+    words = (await reply.read(wait_s, _ERROR_BYTES)).decode("utf-8", "replace")
+    found = of_status(reply.status, _said(words), _seconds(reply.header(b"retry-after")))
+    raise _Again(found) if reply.status in _AGAIN else found
+
+
+def _named(err: Exception) -> Refusal | _Again:
+    if isinstance(err, _Again):
+        return err
+    if isinstance(err, Broken):
+        words = f"the connection to the model server broke {err}"
+        return _Again(Refusal(words, status=502, kind=UPSTREAM, code="upstream_unreachable"))
+    if isinstance(err, Nonsense):
+        return garbled(f"broken HTTP ({err})")
+    return Refusal("the model server did not answer in time", status=504, kind=UPSTREAM, code="upstream_timeout")
+
+
+def _final(found: Refusal | _Again) -> Refusal:
+    return found.refusal if isinstance(found, _Again) else found
 
 
 def _said(words: str) -> str:

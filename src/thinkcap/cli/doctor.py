@@ -1,0 +1,29 @@
+"""`thinkcap doctor`: what a server obeys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.command(name="doctor", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("url")
+@click.option("--tokens", type=int, default=256, show_default=True, help="Longest answer asked for.")
+@click.option(
+    "--timeout", "timeout_s", type=float, default=120.0, show_default=True, help="Seconds for one question."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--card", type=click.Path(path_type=Path), help="Write the capability card to this file, too.")
+def command(url: str, tokens: int, timeout_s: float, as_json: bool, card: Path | None) -> None:
+    """Probe the server at URL (http://host/v1#model) and say what it obeys; about sixty short requests.
+
+    A key is taken from THINKCAP_API_KEY or OPENAI_API_KEY.
+    """
+    from thinkcap.gateway.doctor import examined
+
+    report = examined(url, tokens, timeout_s)
+    if card:
+        card.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
+    click.echo(json.dumps(report.to_dict(), indent=1) if as_json else report.table())

@@ -1,0 +1,289 @@
+"""Probes a server and says what it obeys and what it only claims. Tokens are counted, never trusted.
+
+    report = await examine("http://localhost:8000/v1#Qwen/Qwen3-8B")
+    report.table(), report.to_dict()
+
+Every finding has a verdict (`yes`, `no`, `partly`, `unknown`) and the numbers it rests on. A probe that fails is a
+finding, not a crash: a server may refuse what it does not know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from thinkcap.core.engine import Engine, complete
+from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
+from thinkcap.core.types import GREEDY, Mode, Question, Request, Sampling
+from thinkcap.engines import open_engine
+from thinkcap.engines.chat import DIALECTS, switched
+from thinkcap.engines.client import Patience
+from thinkcap.gateway.probe import Probe, Seen
+
+Verdict = Literal["yes", "no", "partly", "unknown"]
+_ASKED = (
+    "What is 17 + 25?",
+    "A train leaves at 9:40 and arrives at 11:05. How many minutes does it take?",
+    "Which is larger, 3/7 or 4/9?",
+)
+_BUDGET = 16
+_BUDGET_FIELDS: Mapping[str, Mapping[str, Any]] = {
+    "thinking_token_budget": {"thinking_token_budget": _BUDGET},
+    "reasoning_budget_tokens": {"reasoning_budget_tokens": _BUDGET},
+    "thinking_budget_tokens": {"thinking_budget_tokens": _BUDGET},
+    "custom_params.thinking_budget": {"custom_params": {"thinking_budget": _BUDGET}},
+    "reasoning.max_tokens": {"reasoning": {"max_tokens": _BUDGET}},
+    "thinking.budget_tokens": {"thinking": {"type": "enabled", "budget_tokens": _BUDGET}},
+}
+_FILLER = "The quick brown fox jumps over the lazy dog near the river bank. " * 60
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str
+    verdict: Verdict
+    seen: str
+
+
+@dataclass(frozen=True)
+class Report:
+    address: str
+    card: Mapping[str, Any]
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The capability card as it is written to a file."""
+        found = {f.name: {"verdict": f.verdict, "seen": f.seen} for f in self.findings}
+        return {"address": self.address, "card": dict(self.card), "findings": found}
+
+    def table(self) -> str:
+        width = max(len(f.name) for f in self.findings)
+        card = self.card
+        head = (
+            f"{self.address}: {card['model']}, asked by {card['transport']}, {card['version'] or 'unknown server'}"
+        )
+        return "\n".join([head, *(f"  {f.name:<{width}}  {f.verdict:<8} {f.seen}" for f in self.findings)])
+
+
+async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0) -> Report:
+    """`tokens` is the longest answer asked for; a thought must fit to be seen whole."""
+    if not address.startswith(("http://", "https://")):
+        raise ConfigError(f"'{address}' is not the address of a server; wanted http://host:port/v1#model-name")
+    patience = Patience(first_byte_s=timeout_s, between_bytes_s=timeout_s, total_s=timeout_s, attempts=2)
+    engine = await open_engine(address, patience=patience, canary_every=10**9, canary_s=1e9)
+    try:
+        async with Probe(address, engine.card.model, timeout_s) as probe:
+            return Report(address.partition("#")[0], engine.card.to_dict(), await _all(engine, probe, tokens))
+    finally:
+        await engine.aclose()
+
+
+async def _all(engine: Engine, probe: Probe, tokens: int) -> tuple[Finding, ...]:
+    """One after another: a probe beside others would time and batch differently."""
+    checks: list[tuple[str, Callable[[], Awaitable[Finding]]]] = [
+        ("thinking off means off", lambda: _off(probe, tokens)),
+        ("reasoning apart", lambda: _field(probe, tokens)),
+        ("usage given", lambda: _usage(probe)),
+        ("max_tokens holds", lambda: _limit(probe)),
+        ("length is truthful", lambda: _length(probe, tokens)),
+        ("native budget holds", lambda: _native(probe, tokens)),
+        ("token ids", lambda: _ids(engine)),
+        ("prefix property", lambda: _prefix(engine)),
+        ("seeds respected", lambda: _seeds(engine)),
+        ("prefix caching", lambda: _caching(probe)),
+        ("streams as it writes", lambda: _streams(probe)),
+        ("response format", lambda: _format(probe)),
+    ]
+    found = []
+    for name, check in checks:
+        try:
+            found.append(await check())
+        except EngineError as err:
+            found.append(Finding(name, "unknown", " ".join(str(err).split())[:160]))
+        except ThinkcapError as err:
+            found.append(Finding(name, "no", " ".join(str(err).split())[:160]))
+    return tuple(found)
+
+
+async def _off(probe: Probe, tokens: int) -> Finding:
+    """Each known switch, on and off; the first that thinks when on and does not when off."""
+    name = "thinking off means off"
+    said = []
+    for dialect in DIALECTS:
+        on, off = 0, 0
+        try:
+            for text in _ASKED:
+                off += (await probe.ask(text, max_tokens=tokens, **switched(dialect, "nothink"))).thinks
+                on += (await probe.ask(text, max_tokens=tokens, **switched(dialect, "think"))).thinks
+        except EngineError:
+            said.append(f"{dialect} refused")
+            continue
+        many = len(_ASKED)
+        if on and not off:
+            probe.switches = {mode: switched(dialect, mode) for mode in ("think", "nothink")}
+            return Finding(
+                name, "yes", f"by '{dialect}': thought in {on} of {many} when on, {off} of {many} when off"
+            )
+        said.append(f"{dialect}: {on} of {many} on, {off} of {many} off")
+        if not on and not off:
+            return Finding(name, "unknown", f"no thought was seen either way ({said[-1]}); does this model think?")
+    return Finding(name, "no", "; ".join(said))
+
+
+async def _field(probe: Probe, tokens: int) -> Finding:
+    seen = [await probe.ask(text, max_tokens=tokens, **probe.mode("think")) for text in _ASKED]
+    places = sorted({one.place for one in seen if one.place})
+    if not places:
+        return Finding("reasoning apart", "unknown", "no reasoning was seen")
+    apart = all(place != "content" for place in places)
+    words = "inside the content, between tags" if not apart else "in " + ", ".join(places)
+    counted = sum(one.reasoning_tokens is not None for one in seen)
+    more = f"; its tokens are in usage in {counted} of {len(seen)}"
+    return Finding("reasoning apart", "yes" if apart else "no", words + more)
+
+
+async def _usage(probe: Probe) -> Finding:
+    whole = await probe.ask(_ASKED[0], max_tokens=8)
+    streamed = await probe.stream(_ASKED[0], max_tokens=8, stream_options={"include_usage": True})
+    given = [where for where, one in (("whole", whole), ("stream", streamed)) if one.tokens is not None]
+    verdict: Verdict = "yes" if len(given) == 2 else "partly" if given else "no"
+    return Finding("usage given", verdict, f"completion_tokens in: {', '.join(given) or 'neither'}")
+
+
+async def _limit(probe: Probe) -> Finding:
+    """Pieces of a stream are counted: each holds at least one token."""
+    worst, claimed = 0, 0
+    for text in _ASKED:
+        seen = await probe.stream(text, max_tokens=8, stream_options={"include_usage": True})
+        worst, claimed = max(worst, seen.pieces), max(claimed, seen.tokens or 0)
+    held = worst <= 9 and claimed <= 8
+    return Finding(
+        "max_tokens holds", "yes" if held else "no", f"asked for 8: {worst} pieces, usage says {claimed}"
+    )
+
+
+async def _length(probe: Probe, tokens: int) -> Finding:
+    """Cut means `length`, ended means `stop`, also where the answer fills the limit exactly."""
+    name = "length is truthful"
+    cut = await probe.ask(_ASKED[1], max_tokens=4, **probe.mode("nothink"))
+    whole = await probe.ask(_ASKED[0], max_tokens=tokens, **probe.mode("nothink"))
+    if whole.finish != "stop" or not whole.tokens:
+        return Finding(name, "unknown", f"no answer ended within {tokens} tokens ({whole.finish})")
+    exact = await probe.ask(_ASKED[0], max_tokens=whole.tokens, **probe.mode("nothink"))
+    said = f"cut at 4: {cut.finish}; ended after {whole.tokens}: {whole.finish}; "
+    said += f"limit of exactly {whole.tokens}: {exact.finish}"
+    if cut.finish != "length":
+        return Finding(name, "no", said)
+    return Finding(name, "yes" if exact.finish == "stop" else "partly", said)
+
+
+async def _native(probe: Probe, tokens: int) -> Finding:
+    name = "native budget holds"
+    thoughts = {text: await probe.stream(text, max_tokens=tokens, **probe.mode("think")) for text in _ASKED}
+    text, free = max(thoughts.items(), key=lambda item: item[1].thought_pieces)
+    if free.thought_pieces <= _BUDGET + 4:
+        return Finding(name, "unknown", f"thoughts are only {free.thought_pieces} tokens long without any budget")
+    said = []
+    for field, body in _BUDGET_FIELDS.items():
+        try:
+            seen = await probe.stream(text, max_tokens=tokens, **{**probe.mode("think"), **body})
+        except EngineError:
+            continue
+        if seen.thought_pieces <= _BUDGET + 4:
+            return Finding(
+                name,
+                "yes",
+                f"{field} = {_BUDGET}: thought of {seen.thought_pieces}, {free.thought_pieces} without",
+            )
+        said.append(f"{field}: {seen.thought_pieces}")
+    return Finding(
+        name, "no", f"budget of {_BUDGET} ignored, thought of {free.thought_pieces} without ({', '.join(said)})"
+    )
+
+
+async def _ids(engine: Engine) -> Finding:
+    card = engine.card
+    by = card.transport == "ids"
+    words = "prompts and answers as ids" if by else "text only: nothing can be cut or spliced exactly"
+    more = "; the assistant's turn can be begun" if card.prefills else "; the assistant's turn cannot be begun"
+    return Finding("token ids", "yes" if by else "no", words + more)
+
+
+def _question(text: str) -> Question:
+    return Question("doctor", ({"role": "user", "content": text},))
+
+
+async def _text(engine: Engine, text: str, budget: int, sampling: Sampling = GREEDY, mode: Mode = "think") -> str:
+    request = Request(_question(text), mode, budget, stage="doctor", sampling=sampling)
+    done = await complete(engine, request)
+    return done.text
+
+
+async def _prefix(engine: Engine) -> Finding:
+    held = 0
+    for text in _ASKED:
+        long, short = await _text(engine, text, 64), await _text(engine, text, 24)
+        # A cut inside a character shows as a replacement mark.
+        held += long.startswith(short.rstrip("\ufffd"))
+    many = len(_ASKED)
+    verdict: Verdict = "yes" if held == many else "partly" if held else "no"
+    return Finding("prefix property", verdict, f"greedy 24 tokens begin greedy 64 in {held} of {many}")
+
+
+async def _seeds(engine: Engine) -> Finding:
+    same, other = 0, 0
+    for text in _ASKED:
+        first, again, third = [await _text(engine, text, 32, Sampling(1.5, 1.0, seed)) for seed in (1, 1, 2)]
+        same += first == again
+        other += first != third
+    many = len(_ASKED)
+    verdict: Verdict = "yes" if same == many and other else "no" if not same else "partly"
+    return Finding(
+        "seeds respected", verdict, f"the same seed repeats in {same} of {many}, another differs in {other}"
+    )
+
+
+async def _caching(probe: Probe) -> Finding:
+    """By the server's own count where it gives one, else by the clock."""
+    mark = f"[{time.time_ns()}] "
+    times, cached = [], None
+    for _ in range(3):
+        started = time.perf_counter()
+        seen = await probe.ask(mark + _FILLER, max_tokens=1)
+        times.append(time.perf_counter() - started)
+        cached = seen.cached_tokens if seen.cached_tokens is not None else cached
+    told = f"first reading {1000 * times[0]:.0f} ms, again {1000 * min(times[1:]):.0f} ms"
+    if cached is not None:
+        return Finding(
+            "prefix caching", "yes" if cached > 0 else "no", f"{cached} prompt tokens from the cache; {told}"
+        )
+    verdict: Verdict = "yes" if min(times[1:]) < 0.5 * times[0] else "unknown"
+    return Finding("prefix caching", verdict, told)
+
+
+async def _streams(probe: Probe) -> Finding:
+    seen = await probe.stream(_ASKED[1], max_tokens=48, **probe.mode("think"))
+    incremental = seen.pieces > 4 and seen.first_s < 0.6 * seen.total_s
+    words = f"{seen.pieces} pieces, the first after {1000 * seen.first_s:.0f} of {1000 * seen.total_s:.0f} ms"
+    return Finding("streams as it writes", "yes" if incremental else "unknown" if seen.pieces > 4 else "no", words)
+
+
+async def _format(probe: Probe) -> Finding:
+    wanted = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "required": ["n"],
+        "additionalProperties": False,
+    }
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": wanted, "strict": True}}
+    seen: Seen = await probe.ask(_ASKED[0], max_tokens=64, response_format=form, **probe.mode("nothink"))
+    kept: Verdict = "yes" if seen.json_keys == {"n"} else "unknown" if seen.finish == "length" else "no"
+    return Finding("response format", kept, f"schema asked for: {seen.content[:60]!r} ({seen.finish})")
+
+
+def examined(address: str, tokens: int = 256, timeout_s: float = 120.0) -> Report:
+    """The same for the command line."""
+    return asyncio.run(examine(address, tokens=tokens, timeout_s=timeout_s))
