@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.tasks.rewrites import BY_KIND
+from rewrites import BY_KIND
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.types import Question

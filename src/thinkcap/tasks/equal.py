@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from thinkcap.tasks.shapes import Shape
 
 
+_SHORT = 300
+
+
 class Decision(Enum):
     """What our own rules say; UNSURE is for a worker to settle, UNREADABLE for nobody."""
 
@@ -96,8 +99,10 @@ def _decide_label(gold: str, answer: str) -> Decision:
     ours = labels.label(gold)
     if ours is None:
         return _decision(plain_words(gold) == plain_words(answer))
-    stated = extract(answer, "label")
-    theirs = labels.label(stated.answer if stated.answer is not None else answer)
+    stated = extract(answer, "label").answer
+    if stated is None and len(spoken := _spoken(answer)) <= _SHORT:
+        stated = spoken  # no marker, but a short text may still be read for its label
+    theirs = labels.label(stated) if stated else None
     return Decision.UNREADABLE if theirs is None else _decision(ours == theirs)
 
 
@@ -120,7 +125,7 @@ def _decide_math(gold: str, answer: str, kind: Kind) -> Decision:
     if squeezed(gold) == squeezed(answer) and len(gold) < LONGEST > len(answer):
         return Decision.SAME
     ours, theirs = final(gold, kind), final(answer, kind)
-    if (option := _option(ours or gold, theirs or answer)) is not None:
+    if (option := _option(ours or _spoken(gold), theirs or _spoken(answer))) is not None:
         return option
     if ours is None or theirs is None:
         if max(len(gold), len(answer)) > LONGEST:

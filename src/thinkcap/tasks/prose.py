@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from thinkcap.tasks.words import CONNECTORS, VERBAL, is_word, unit
+from thinkcap.tasks.words import CONNECTORS, SHORT_WORDS, VERBAL, is_word, unit
 
 _DIGITS = (
     r"\d{1,3}(?:(?:,|,\\!\s?|\{,\}|[\u00a0\u202f\u2009])\d{3})+(?!\d)(?:\.\d+)?"
@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _COMMAND = re.compile(
     r"\\(?:begin|end)\s*\{[^{}]*\}(?:\{[^{}]*\})?|\\(?:text|mbox|textbf|textrm|textnormal|textit|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+"
 )
-_VERB = re.compile(r"\b(?:is|are|equals|be|by)\b")
+_VERB = re.compile(r"\b(?:is|are|equals|equal to|be|by|gives?|gets?|obtain|yields?|becomes?|have)\b")
 _MATHY = re.compile(r"\d|\\[A-Za-z]+|[A-Za-z]\s*[-+*/^=<>]\s*[A-Za-z]|[π√∞½¼]")
 _CUT = re.compile(r"(?:[-+*/^=<,(\[]|\\(?:frac|times|cdot|left|sqrt|text))\s*$")
 _BARE_LENGTH = 600
@@ -41,7 +41,11 @@ _LINE_END_MATH = re.compile(r"(?:^|[\s:=])(\\(?:frac|dfrac|sqrt|begin)\b[^\n]*|[
 def words(text: str) -> list[str]:
     """The words of a text that are neither commands, units, functions, connectors nor products of variables."""
     plain = _COMMAND.sub(" ", text)
-    return [w for w in _WORD.findall(plain) if is_word(w) and not unit(w) and w.lower() not in CONNECTORS | VERBAL]
+    return [
+        w
+        for w in _WORD.findall(plain)
+        if w.lower() in SHORT_WORDS or (is_word(w) and not unit(w) and w.lower() not in CONNECTORS | VERBAL)
+    ]
 
 
 def is_bare(text: str) -> bool:
@@ -61,7 +65,7 @@ def is_bare(text: str) -> bool:
 def last_number(text: str) -> str | None:
     """The last number that is not part of a word."""
     found = _last_number(text)
-    return found.group().strip() if found and len(found.group()) <= _LONGEST_NUMBER else None
+    return found.group().strip() if found else None
 
 
 def _last_number(text: str) -> re.Match[str] | None:
@@ -78,6 +82,8 @@ def _last_number(text: str) -> re.Match[str] | None:
             pass
         if last is not None:
             # What begins at a block's edge may be the tail of a longer number.
+            if len(last.group()) > _LONGEST_NUMBER:
+                return None
             if last.start() > start or start == 0:
                 return last
             return NUMBER.search(text, max(0, start - _OVERLAP), last.end() + _OVERLAP)

@@ -141,6 +141,10 @@ VERBAL = frozenset(
 )
 
 
+SHORT_WORDS = frozenset({"is", "it", "so", "we", "he", "to", "at", "as", "if", "no", "on", "be", "do"})
+"""Too short to tell from a product of variables by their letters, but no one writes `is` for i times s."""
+
+
 def unit(word: str) -> str | None:
     """The unit's own name, or None where the word is no unit we know."""
     return _UNITS.get(word.lower())
