@@ -181,13 +181,13 @@ class ArmBuilder:
     def __init__(self, file: str, policy: str, budget: int | None, **about: Any) -> None:
         self.file, self.policy, self.budget, self.about = file, policy, budget, about
         self._ids: list[str] = []
-        self._seen: dict[str, int | str] = {}
+        self._seen: dict[str, object] = {}
         self._right: list[bool] = []
         self._tokens: list[int | None] = []
         self._ended: list[bool | None] = []
         self._flag: list[bool | None] = []
         self._content: list[int] = []
-        self._where: list[int | str] = []
+        self._where: list[object] = []
         self._extra: dict[str, list[Any]] = {}
         self.failed = 0
 
@@ -200,7 +200,7 @@ class ArmBuilder:
         ended: bool | None = None,
         flag: bool | None = None,
         content: int = 0,
-        line: int | str,
+        line: object,
         columns: Mapping[str, str] | None = None,
         **extra: Any,
     ) -> None:
@@ -268,8 +268,8 @@ class ArmBuilder:
         )
 
 
-def _place(line: int | str) -> str:
-    return f"line {line}" if isinstance(line, int) else line
+def _place(line: object) -> str:
+    return f"line {line}" if isinstance(line, int) else str(line)
 
 
 def _column(values: list[Any]) -> NDArray[Any]:

@@ -21,6 +21,9 @@ _RECOGNISED = (
     "JSONL or CSV with a column map"
 )
 
+_MISSHAPEN = (KeyError, IndexError, TypeError, AttributeError, ValueError)
+"""What indexing a document raises when it holds other things than its first keys promise."""
+
 
 def read(
     paths: Sequence[Path],
@@ -82,7 +85,12 @@ def _one(file: Path, questions: Questions, about: Overrides) -> tuple[list[Arm],
     if file.is_dir() or suffix == ".parquet":
         return own.read(file, questions, about.model)
     if suffix == ".eval":
-        return inspect_logs.read_zip(file, questions, about)
+        try:
+            return inspect_logs.read_zip(file, questions, about)
+        except _MISSHAPEN as err:
+            raise DataError(
+                f"{file}, line 1: not built like an inspect log ({type(err).__name__}: {err})"
+            ) from err
     if suffix == ".json":
         return _json(file, questions, about)
     if suffix in (".csv", ".tsv"):
@@ -100,11 +108,13 @@ def _one(file: Path, questions: Questions, about: Overrides) -> tuple[list[Arm],
 
 def _json(file: Path, questions: Questions, about: Overrides) -> tuple[list[Arm], list[str]]:
     data = json_of(file)
-    if inspect_logs.recognise(data):
-        return inspect_logs.read_json(data, file, questions, about)
-    if authors.recognise(data) is not None:
-        try:
+    try:
+        if inspect_logs.recognise(data):
+            return inspect_logs.read_json(data, file, questions, about)
+        if authors.recognise(data) is not None:
             return authors.read(data, file, questions)
-        except KeyError as err:
-            raise DataError(f"{file}: a row lacks the column {err}; the log is not whole") from err
+    except _MISSHAPEN as err:
+        raise DataError(
+            f"{file}, line 1: it begins like a log but is not built like one ({type(err).__name__}: {err})"
+        ) from err
     raise DataError(f"{file}, line 1: this JSON is no log thinkcap knows; wanted {_RECOGNISED}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.study.importers.authors import _model_from
+from thinkcap.study.importers.authors_about import model_from
 from thinkcap.study.importers.reading import text_of, verdict, whole
 from thinkcap.study.records import Arm, ArmBuilder, Questions, content_hash, with_counted_end
 
@@ -40,7 +40,7 @@ def read(path: Path, questions: Questions) -> tuple[list[Arm], list[str]]:
 
 def _about(path: Path, row: Mapping[str, str]) -> dict[str, Any]:
     found = re.search(r"math500|gsm8k|bbh", row.get("benchmark") or path.name)
-    return {"model": _model_from(path.name), "task": found[0] if found else "gsm8k"}
+    return {"model": model_from(path.name), "task": found[0] if found else "gsm8k"}
 
 
 def _fixed(

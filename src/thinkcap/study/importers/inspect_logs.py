@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
+from thinkcap.study.importers.place import numbered
 from thinkcap.study.importers.plain import Overrides, finished
 from thinkcap.study.importers.reading import verdict, whole
 from thinkcap.study.records import Arm, ArmBuilder, Questions, content_hash, with_counted_end
@@ -81,13 +82,13 @@ def _bytes(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
 def read_json(
     data: Mapping[str, Any], path: Path, questions: Questions, about: Overrides
 ) -> tuple[list[Arm], list[str]]:
-    samples = ((f"samples[{i}]", s) for i, s in enumerate(data.get("samples") or []))
+    samples = numbered(data.get("samples") or [], path, ("samples",))
     return _read(data, samples, path, questions, about)
 
 
 def _read(
     header: Mapping[str, Any],
-    samples: Iterator[tuple[str, Any]],
+    samples: Iterator[tuple[object, Any]],
     path: Path,
     questions: Questions,
     about: Overrides,
@@ -132,7 +133,7 @@ def _read(
     return arms, notes
 
 
-def _add(build: ArmBuilder, sample: Mapping[str, Any], place: str, model: str) -> bool:
+def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object, model: str) -> bool:
     file = build.file
     output = sample.get("output") or {}
     choices = output.get("choices") or [{}]

@@ -66,7 +66,7 @@ def parse_map(text: str) -> dict[str, str]:
     return table
 
 
-def finished(reason: Any, file: str, line: int | str, column: str) -> bool | None:
+def finished(reason: Any, file: str, line: object, column: str) -> bool | None:
     """True when the model ended by itself, False when a cap cut it, None when nothing was stored."""
     if reason is None or reason == "":
         return None
@@ -75,7 +75,7 @@ def finished(reason: Any, file: str, line: int | str, column: str) -> bool | Non
         return True
     if word in CUT:
         return False
-    place = f"line {line}" if isinstance(line, int) else line
+    place = f"line {line}" if isinstance(line, int) else str(line)
     raise DataError(
         f"{file}, {place}, column '{column}': finish reason {reason!r} is unknown; "
         f"known: {', '.join(sorted(STOPPED | CUT))}"

@@ -73,19 +73,19 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def whole(value: Any, file: str, line: int | str, column: str) -> int:
+def whole(value: Any, file: str, line: object, column: str) -> int:
     """A whole number from whatever a log wrote; refuses the rest by name."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
     if isinstance(value, bool) or number != number or number != int(number):
-        place = f"line {line}" if isinstance(line, int) else line
+        place = f"line {line}" if isinstance(line, int) else str(line)
         raise DataError(f"{file}, {place}, column '{column}': {value!r} is not a whole number")
     return int(number)
 
 
-def verdict(value: Any, file: str, line: int | str, column: str) -> bool | None:
+def verdict(value: Any, file: str, line: object, column: str) -> bool | None:
     """Right or wrong from what tools write (1, true, 'C', 'right' ...); None for an empty value."""
     if value is None or value == "":
         return None
@@ -100,7 +100,7 @@ def verdict(value: Any, file: str, line: int | str, column: str) -> bool | None:
             return True
         if word in _NO or word in ("0.0",):
             return False
-    place = f"line {line}" if isinstance(line, int) else line
+    place = f"line {line}" if isinstance(line, int) else str(line)
     raise DataError(
         f"{file}, {place}, column '{column}': {value!r} is no verdict; wanted 0 or 1, true or false, "
         f"right or wrong (a partial score needs a threshold before it can be diagnosed)"

@@ -8,12 +8,10 @@ from itertools import combinations
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.paired import mcnemar
-from thinkcap.study.importers.authors import seed_order
+from thinkcap.study.importers.authors_about import TEST_ROWS, seed_order
 from thinkcap.study.named import cascade, methods, sweep, texts
 from thinkcap.study.named.values import Table, test
 from thinkcap.study.records import Arm, Records, matched
-
-_TEST_ROWS = {"gsm8k": 1319, "math500": 500}
 
 
 def statistics(records: Records) -> Table:
@@ -119,8 +117,8 @@ def _sweep(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
         table |= sweep.routing_table(nothink, think)
     for arm in (*nothink, *think):
         found = re.fullmatch(r"(\w+) shuffled by seed (\d+)", arm.order or "")
-        if found and found[1] in _TEST_ROWS:
-            first = seed_order(int(found[2]), _TEST_ROWS[found[1]])[:5]
+        if found and found[1] in TEST_ROWS:
+            first = seed_order(int(found[2]), TEST_ROWS[found[1]])[:5]
             table[f"seed{found[2]}_order_first5"] = first
     return table
 
