@@ -89,25 +89,19 @@ SHAPES = st.sampled_from(
     ]
 )
 WORDS = [
-    "idx",
-    "correct",
-    "tokens",
-    "hit_budget",
-    "final_stage",
-    "tokens_total",
-    "full_text",
-    "n_tokens",
-    "gold",
-    "id",
-    "scores",
-    "output",
-    "mrsd_correct",
-    "B_total",
-    "method",
-    "Br",
-    "Ba",
-    "think_neutral",
-    "nothink_extraction",
+    *(
+        "idx",
+        "correct",
+        "tokens",
+        "hit_budget",
+        "final_stage",
+        "tokens_total",
+        "full_text",
+        "n_tokens",
+        "gold",
+        "id",
+    ),
+    *("scores", "output", "mrsd_correct", "B_total", "method", "Br", "Ba", "think_neutral", "nothink_extraction"),
 ]
 
 
