@@ -56,6 +56,7 @@ class _Wire(asyncio.Protocol):
         self._parts: deque[bytes] = deque()
         self._size = 0
         self._paused = False
+        self._keep = False
         self.busy = False
 
     # asyncio's side
@@ -90,13 +91,24 @@ class _Wire(asyncio.Protocol):
     # httptools' side
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self.done:
+            # A second answer to one question: keep nothing of it, and never use this connection again.
+            self._keep = False
+            return
         self.headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
+        if self.done:
+            self._keep = False
+            return
         self.status = self._parser.get_status_code()
         self.head_done = self.status >= 200
+        # Asked here: at the end of the message the parser has forgotten it.
+        self._keep = self._parser.should_keep_alive()
 
     def on_body(self, data: bytes) -> None:
+        if self.done:
+            return
         self._parts.append(data)
         self._size += len(data)
         if self._size > _HIGH_BYTES and not self._paused:
@@ -111,7 +123,7 @@ class _Wire(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        return self.done and not self.lost and not self.nonsense and bool(self._parser.should_keep_alive())
+        return self.done and self._keep and not self.lost and not self.nonsense
 
     def take(self) -> bytes:
         """All of the body that has come since the last call."""
