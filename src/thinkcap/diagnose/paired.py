@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,7 @@ def mcnemar_power(n: int, only_first: float, only_second: float, alpha: float = 
     return power
 
 
+@lru_cache(maxsize=1024)
 def least_detectable(n: int, alpha: float = 0.05, power: float = 0.8, noise: float = 0.05) -> float | None:
     """Smallest one-way difference seen with this power, when `noise` of the questions flip the other way too.
 
