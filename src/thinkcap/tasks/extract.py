@@ -35,6 +35,9 @@ _TURN_END = re.compile(r"<\|?(?:im_end|im_start|endoftext|eot_id|end▁of▁sent
 _LONGEST_ANSWER = 2000
 _MOST = 64
 _FEW_WORDS = 3
+_FAR = 400
+_ENDINGS = ".!?})]$*\"'`>。0123456789"
+"""A text that ends in none of these was cut; what it called its answer long before was not its last word."""
 
 _HASHES = re.compile(r"(?<!#)####(?!#)[ \t]*\**[ \t]*([^\n]*)")
 _HEADING = re.compile(r"(?:step|part|case|section|solution|explanation)\b|\d+[.)]\s+[A-Za-z]", re.IGNORECASE)
@@ -129,9 +132,12 @@ def _from_marker(text: str, kind: Kind) -> str | None:
             return _as_written(text)
     tag = _from_tag(text)
     # The last statement counts; with a bound on how many are tried the search stays linear.
+    cut = text.rstrip()[-1:] not in _ENDINGS
     for start, end in _markers(text):
         if tag is not None and start < tag[0]:
             break
+        if cut and len(text) - end > _FAR and not text[max(0, start - 6) : start].lower().startswith("final"):
+            continue
         said = _payload(_sentence(text, end), kind, words=8)
         if said is not None:
             return said

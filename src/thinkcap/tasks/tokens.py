@@ -118,6 +118,8 @@ _OPERATORS = {
     "cap": "cap",
     "setminus": "setminus",
 }
+_UNIT_LETTERS = {"m", "g", "s", "h", "l", "L"}
+"""Set upright after a number these are units; in italics they are variables."""
 _MOST_TOKENS = 1500
 _MOST_DEPTH = 40
 
@@ -223,6 +225,8 @@ def _wrapped(command: str, inner: str, out: list[Token], depth: int) -> None:
         return
     elif re.fullmatch(r"[,;\s]*(?:and|or)?[,;\s]*", content):
         out.append(Token("sep", re.sub(r"[\s,;]", "", content) or ","))
+    elif content in _UNIT_LETTERS and out and out[-1].kind == "num":
+        _add_text(content, out)
     elif re.fullmatch(r"[-+\d.,/\s]+", content) or (len(content) == 1 and content.isalpha()):
         out.extend(_scan(content, depth + 1))
     else:

@@ -55,9 +55,8 @@ class Worker:
         worked = self._worked_s()
         while True:
             line = self._line(deadline)
-            if line is None and self._alive() and self._worked_s() - worked < self.limit_s / 2:
-                # The machine was busy with others: the case has not had its second yet.
-                line = self._line(last_call)
+            while line is None and time.monotonic() < last_call and self._starved(worked):
+                line = self._line(min(last_call, time.monotonic() + self.limit_s / 8))
             if line is None:
                 self.close()
                 return Decision.UNREADABLE
@@ -95,8 +94,10 @@ class Worker:
                 raise RuntimeError(f"the grading worker does not start: {sys.executable} -m thinkcap.tasks.worker")
         return self._process
 
-    def _alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+    def _starved(self, worked_s: float) -> bool:
+        """Whether the case has not had its second yet, because the machine was busy with others."""
+        alive = self._process is not None and self._process.poll() is None
+        return alive and self._worked_s() - worked_s < 0.8 * self.limit_s
 
     def _worked_s(self) -> float:
         """Processor seconds of the worker so far, where the system tells; elsewhere only the clock counts."""
