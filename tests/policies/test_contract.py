@@ -98,7 +98,18 @@ async def test_the_answer_pass_is_never_starved(name: str) -> None:
     run = await play(name, 96, engine_for(endless))
     passes = [s for s in run.steps if s.request.inserts or s.request.prefill]
     assert all(s.completion.generated > 0 for s in passes)
-    splits = {"close", "generous", "iris", "iris_plus", "two_pass", "mrsd", "gate", "placebo", "think[projection]"}
+    splits = {
+        "close",
+        "generous",
+        "split",
+        "iris",
+        "iris_plus",
+        "two_pass",
+        "mrsd",
+        "gate",
+        "placebo",
+        "think[projection]",
+    }
     assert bool(passes) == (name in splits or name == "weighted_vote")
 
 

@@ -13,7 +13,11 @@ import click
 from thinkcap.core.sync import wait
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import Estimate
+from thinkcap.study.methods import MARKS, compare
 from thinkcap.study.run import Progress, Result, run
+
+FEW = 5
+"""Up to so many policies a table by budget is easier to read."""
 
 
 def run_shown(config: StudyConfig, *, quiet: bool) -> Result:
@@ -76,18 +80,55 @@ def estimate_text(found: Estimate) -> str:
 
 
 def result_text(result: Result) -> str:
-    """The table of a run: one line per policy and budget, one block per task."""
+    """The table of a run: by budget for a few policies, method by method for many."""
     summary: Mapping[str, Any] = result.summary
     blocks = []
     for task in dict.fromkeys(cell["task"] for cell in summary["cells"]):
         cells = [cell for cell in summary["cells"] if cell["task"] == task]
-        blocks.append(f"{task}\n{table(cells)}")
+        many = len({cell["policy"] for cell in cells}) > FEW
+        blocks.append(f"{task}\n{methods(result, task) if many else table(cells)}")
     generated, alone = summary["tokens_generated"], summary["tokens_alone"]
-    ratio = f", {alone / generated:.1f} times fewer than one run per cell ({alone:,})" if generated else ""
+    ratio = (
+        f"; each cell alone would have generated {alone:,}, {alone / generated:.1f} times as many"
+        if generated
+        else ""
+    )
     blocks.append(f"{generated:,} tokens generated{ratio}")
     if result.failed:
         blocks.append(f"{result.failed} rows failed (not counted as wrong); run the same command to retry them")
     blocks.append(f"report: {result.folder / 'report.html'}")
+    return "\n\n".join(blocks)
+
+
+def methods(result: Result, task: str) -> str:
+    """Every method at each cap: accuracy, interval, cost, which stage answered, tests against the two modes."""
+    cells: Sequence[Mapping[str, Any]] = result.summary["cells"]  # type: ignore[assignment]
+    lines = [line for line in compare(result.rows, cells) if line.task == task]
+    head = f"{'policy':<20}{'right %':>8}{'95 %':>14}{'tokens':>8}{'re-read':>8}  "
+    head += "".join(f"{f'against {mark}':<22}" for mark in MARKS) + "stages"
+    blocks = []
+    for cap in sorted({line.cap for line in lines}):
+        block = [f"cap {cap}", head]
+        for line in (line for line in lines if line.cap == cap):
+            cell = line.cell
+            low, high = cell["ci"]
+            if low is None:
+                block.append(f"{line.policy:<20}{'-':>8}")
+                continue
+            tests = [test.text if (test := line.against(mark)) else "" for mark in MARKS]
+            twin = next((c for c in line.comparisons if c.against not in MARKS), None)
+            stages = ", ".join(f"{name} {count}" for name, count in cell["stages"].items())
+            block.append(
+                f"{line.policy:<20}{100 * cell['accuracy']:>8.1f}{f'{100 * low:.1f}-{100 * high:.1f}':>14}"
+                f"{cell['tokens_charged_mean']:>8.0f}{cell['tokens_prefill_trace_mean']:>8.0f}  "
+                f"{tests[0]:<22}{tests[1]:<22}{stages}"
+                + (f" (against {twin.against}: {twin.text})" if twin else "")
+            )
+        blocks.append("\n".join(block))
+    blocks.append(
+        "+ better, - worse, = not told apart (exact McNemar, Holm over each cap); "
+        "a:b is only this method right : only the other"
+    )
     return "\n\n".join(blocks)
 
 

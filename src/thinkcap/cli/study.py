@@ -29,7 +29,7 @@ import click
 @click.option("--online", is_flag=True, default=None, help="Generate every cell at its own budget.")
 @click.option("--verify-prefix", type=int, help="Re-run N questions at a smaller budget, report agreement.")
 @click.option("--nothink-by", help="How a model without a switch is kept from thinking: block or prompt.")
-@click.option("--timeout", "timeout_s", type=float, help="Seconds for one request to a server, all tries included.")
+@click.option("--timeout", "timeout_s", type=float, help="Seconds for one request to a server, all tries.")
 @click.option("--prompts", type=click.Path(path_type=Path), help="TOML file with prompts of your own.")
 @click.option("--price", help="Money per million tokens: INPUT,CACHED,OUTPUT.")
 @click.option("--max-cost", type=float, help="Refuse to start what may cost more.")
@@ -43,7 +43,7 @@ def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> 
     from dataclasses import asdict
 
     from thinkcap.cli import show
-    from thinkcap.report.plain import write_report
+    from thinkcap.report.explorer.page import write_page
     from thinkcap.study.config import StudyConfig
     from thinkcap.study.estimate import estimate
     from thinkcap.study.options import from_options
@@ -57,7 +57,7 @@ def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> 
     if not as_json:
         click.echo(show.estimate_text(found), err=True)
     result = show.run_shown(config, quiet=as_json)
-    write_report(result.folder)
+    write_page(result.folder)
     click.echo(json.dumps(result.summary, indent=1) if as_json else show.result_text(result))
     if result.failed:
         raise click.exceptions.Exit(1)

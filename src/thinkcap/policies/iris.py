@@ -6,6 +6,7 @@ from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
 from thinkcap.policies import stages
+from thinkcap.policies.split import split
 from thinkcap.tasks.extract import weak
 
 
@@ -23,12 +24,7 @@ def iris(
     quick = yield from ask(stages.probe(question, first, keep=answer))
     if quick.ended:
         return Answer(quick.answer, stage="probe", completion=quick)
-    think = think or max(1, cap - first - answer)
-    chain = yield from ask(stages.thinking(question, think, keep=answer))
-    if chain.ended:
-        return Answer(chain.answer, stage="think", completion=chain)
-    final = yield from ask(stages.extraction(question, chain, answer, prompts))
-    return Answer(final.answer, stage="extract", completion=final)
+    return (yield from split(question, max(1, cap - first), think=think, answer=answer, prompts=prompts))
 
 
 def iris_plus(

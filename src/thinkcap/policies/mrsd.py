@@ -34,9 +34,7 @@ def mrsd(
     last: Completion = quick
     for number in range(1, rounds + 1):
         hint = prompts.hinted(found[-1]) if found and found[-1] else ""
-        chain = yield from ask(
-            stages.thinking(question, think, keep=answer, hint=hint, stage=f"think{number}")
-        )
+        chain = yield from ask(stages.thinking(question, think, keep=answer, hint=hint, stage=f"think{number}"))
         last = chain
         if not chain.ended:
             last = yield from ask(

@@ -28,6 +28,7 @@ POLICIES: Mapping[str, str] = MappingProxyType(
         "think[projection]": "thinkcap.policies.think:think_projection",
         "close": "thinkcap.policies.close:close",
         "generous": "thinkcap.policies.close:generous",
+        "split": "thinkcap.policies.split:split",
         "town": "thinkcap.policies.town:town",
         "town_plus": "thinkcap.policies.town:town_plus",
         "iris": "thinkcap.policies.iris:iris",
@@ -89,9 +90,7 @@ _SPEC = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<options>.*)\))?\s*", re.DOTALL
 def parse(word: str) -> PolicySpec:
     match = _SPEC.fullmatch(word.strip())
     if not match:
-        raise ConfigError(
-            f"cannot read policy '{word}'; wanted a name such as iris or iris(first=64,answer=32)"
-        )
+        raise ConfigError(f"cannot read policy '{word}'; wanted a name such as iris or iris(first=64,answer=32)")
     options: dict[str, Any] = {}
     for part in (match["options"] or "").split(","):
         if not part.strip():

@@ -71,7 +71,11 @@ class Result:
 
     folder: Path
     summary: dict[str, object]
-    failed: int
+    rows: tuple[Row, ...]
+
+    @property
+    def failed(self) -> int:
+        return sum(row.failed for row in self.rows)
 
 
 def plan(config: StudyConfig) -> list[Cell]:
@@ -142,7 +146,7 @@ async def _run(
     if checks is not None:
         summary["verify_prefix"] = checks
     write_summary(summary, config.out / "summary.json")
-    return Result(config.out, summary, sum(row.failed for row in rows))
+    return Result(config.out, summary, tuple(rows))
 
 
 def _stands(row: Row, config: StudyConfig) -> bool:

@@ -1,0 +1,24 @@
+"""Split: think with a budget of its own, then answer from the trace, if it was cut, in a pass without thinking."""
+
+from thinkcap.core.flow import Flow, ask
+from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.types import Answer, Question
+from thinkcap.policies import stages
+
+
+def split(
+    question: Question,
+    cap: int,
+    *,
+    think: int | None = None,
+    answer: int | None = None,
+    prompts: Prompts = PROMPTS,
+) -> Flow:
+    """`answer` tokens for the answer pass (a quarter of the cap, at least 32 if that fits), the rest to think."""
+    if answer is None:
+        answer = min(max(32, cap // 4), max(1, cap // 2))
+    chain = yield from ask(stages.thinking(question, think or max(1, cap - answer), keep=answer))
+    if chain.ended:
+        return Answer(chain.answer, stage="think", completion=chain)
+    final = yield from ask(stages.extraction(question, chain, answer, prompts))
+    return Answer(final.answer, stage="extract", completion=final)
