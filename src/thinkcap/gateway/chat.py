@@ -199,7 +199,7 @@ def _finished(job: Job, index: int, run: Run, shown: str | None = None, stopped:
     done = Finished(index, run, content, replies.clean("\n".join(thoughts)), finish, complete)
     job.metrics.ran(job.model, job.choice.spec.name, run, done.fallback)
     if done.empty:
-        raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap)
+        raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap, stopped)
     return done
 
 

@@ -192,8 +192,10 @@ def is_json(text: str) -> bool:
     return True
 
 
-def no_answer(cut: bool, cap: int) -> Refusal:
+def no_answer(cut: bool, cap: int, stopped: bool = False) -> Refusal:
     """Said instead of an empty 200."""
+    if stopped:
+        return Refusal("a stop word ended the answer before its first word", code="stopped_at_once", param="stop")
     if cut:
         return Refusal(
             f"max_tokens of {cap} ended before there was any answer; raise it, or choose a policy that keeps a "

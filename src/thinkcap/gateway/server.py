@@ -99,8 +99,11 @@ class Server(uvicorn.Server):
             self._tell(f"http://{shown}:{port}/v1")
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal lets answers finish, a second one does not. uvicorn's own would raise it again at the end,
+        and the models would never be closed."""
         self._gateway.draining = True
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
 
 def make_server(gateway: Gateway, tell: Callable[[str], None] = lambda _: None) -> Server:
@@ -116,6 +119,7 @@ def make_server(gateway: Gateway, tell: Callable[[str], None] = lambda _: None) 
             access_log=False,
             log_level="info" if config.log_requests else "warning",
             server_header=False,
+            proxy_headers=False,
             date_header=False,
             backlog=4096,
             timeout_keep_alive=75,
