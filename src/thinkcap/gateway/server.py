@@ -99,8 +99,8 @@ class Server(uvicorn.Server):
             self._tell(f"http://{shown}:{port}/v1")
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal lets answers finish, a second one does not. uvicorn's own would raise it again at the end,
-        and the models would never be closed."""
+        """The first signal lets answers finish, a second one does not. uvicorn's own would raise it again at the
+        end, and the models would never be closed."""
         self._gateway.draining = True
         self.force_exit = self.should_exit
         self.should_exit = True
