@@ -12,11 +12,11 @@ import click
 def command(run: Path) -> None:
     """Grade the answers of RUN again; its traces serve every cell, so no model is asked."""
     from thinkcap.core.sync import wait
-    from thinkcap.report.plain import write_report
+    from thinkcap.report.explorer.page import write_page
     from thinkcap.study.regrade import regrade
 
     changed = wait(regrade(run))
-    write_report(run)
+    write_page(run)
     click.echo(f"{changed.rows:,} rows graded by {changed.grader}; {len(changed.flips):,} verdicts changed")
     for key, before, after in changed.flips[:20]:
         click.echo(f"  {' '.join(str(part) for part in key)}: {before} -> {after}")

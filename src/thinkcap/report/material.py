@@ -66,6 +66,9 @@ def load(paths: Sequence[Path], **reading: Any) -> Material:
     for path in (p for p in paths if is_run(p)):
         name = _unused(path.resolve().name, [r.name for r in runs])
         runs.append(Run(path, name, load_summary(path)))
+        if not any(cell["graded"] for cell in runs[-1].summary["cells"]):
+            notes.append(f"{name}: every row failed; nothing is graded")
+            continue
         found, said = own.read(path, questions, reading.get("model"))
         # Every run's file is called rows.parquet; the folder tells them apart.
         arms += _enriched([replace(arm, file=name) for arm in found], path, questions)

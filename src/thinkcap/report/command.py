@@ -1,0 +1,92 @@
+"""The report command without its command line: options in, lines to print out."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.report.explorer.page import write_page
+from thinkcap.report.figures import NAMES
+from thinkcap.report.files import table_text, tables, write_all, write_figures
+from thinkcap.report.material import Material, is_run, load
+from thinkcap.report.tables import TABLES
+from thinkcap.report.tables.published import read as read_published
+
+
+def report(
+    paths: Sequence[Path],
+    *,
+    tables: Sequence[str] = (),
+    figures: Sequence[str] = (),
+    everything: bool = False,
+    listed: bool = False,
+    form: str = "markdown",
+    out: Path | None = None,
+    compare: Path | None = None,
+    published: Path | None = None,
+    picture: Path | None = None,
+    show: bool = False,
+    columns: str | None = None,
+    policies: Sequence[str] = (),
+    budgets: Sequence[int] = (),
+    stop: str = "event",
+) -> Iterator[str]:
+    if listed:
+        yield from ("tables:", *(f"  {name}: {spec.title}" for name, spec in TABLES.items()))
+        yield from ("figures:", *(f"  {name}" for name in NAMES))
+        return
+    from thinkcap.study.importers.plain import parse_map
+
+    reading = {
+        "columns": None if columns is None else parse_map(columns),
+        "policies": policies,
+        "budgets": budgets,
+        "stop": stop,
+    }
+    material = load([*paths, *([compare] if compare else [])], **reading)
+    folder = out or (paths[0] if is_run(paths[0]) else Path("report"))
+    print_only = tables or figures or picture
+    if tables:
+        yield from _tables(tables, material, form, published)
+    if figures:
+        for drawn in write_figures(figures, material, folder / "figures"):
+            yield from (str(file) for file in drawn.files)
+            if drawn.missing:
+                yield f"{drawn.name}: not run ({drawn.missing})"
+    if picture:
+        from thinkcap.report.picture import write_picture
+
+        yield str(write_picture(material, picture))
+    if everything:
+        written = write_all(material, folder, None if published is None else read_published(published))
+        yield f"{len(written.files)} files in {folder / 'tables'} and {folder / 'figures'}"
+        yield from (f"{what}: {why}" for what, why in written.missing.items())
+    if print_only and not show and compare is None:
+        return
+    yield from _explorer(paths, compare, show, everything)
+
+
+def _tables(names: Sequence[str], material: Material, form: str, published: Path | None) -> Iterator[str]:
+    printed = None if published is None else read_published(published)
+    for table in tables(names, material, printed):
+        yield table_text(table, form)
+
+
+def _explorer(paths: Sequence[Path], compare: Path | None, show: bool, everything: bool) -> Iterator[str]:
+    runs = [p for p in paths if is_run(p)]
+    if not runs:
+        if show or compare is not None or not everything:
+            raise ConfigError(
+                f"'{paths[0]}' is not the folder of a study, and the explorer shows studies; "
+                f"for other logs choose --table NAME, --figure NAME or --all (names: --list)"
+            )
+        return
+    if compare is not None and not is_run(compare):
+        raise ConfigError(f"--compare wants the folder of a finished study, '{compare}' is none")
+    for run in runs:
+        page = write_page(run, compare=compare)
+        yield str(page)
+        if show:
+            webbrowser.open(page.resolve().as_uri())

@@ -1,0 +1,47 @@
+"""Two runs side by side: paired where the questions are the same, and only there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thinkcap.core.errors import DataError
+from thinkcap.diagnose.paired import difference, holm
+from thinkcap.diagnose.precision import wilson
+from thinkcap.report.material import Material, Run
+from thinkcap.report.tables.select import Group
+from thinkcap.study.records import Arm, matched
+
+
+def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
+    """For each task, method and cap of both runs: accuracies, and the paired difference or why there is none."""
+    cells: list[dict[str, Any]] = []
+    p_values: dict[str, float] = {}
+    for one, two in _pairs(material, run, other):
+        cell: dict[str, Any] = {"task": one.task, "policy": one.policy, "budget": one.budget}
+        for name, arm in (("first", one), ("second", two)):
+            found = wilson(int(arm.right.sum()), arm.n)
+            cell[name] = [found.k, found.n, found.value, found.low, found.high]
+        try:
+            a, b, how = matched(one, two)
+            made = difference(b.right, a.right, how, draws=1000, seed=0)
+        except DataError as err:
+            cell["refused"] = str(err)
+        else:
+            test = made.test
+            counts = [test.only_first, test.only_second, test.p]
+            cell["paired"] = [test.n, test.difference, made.low, made.high, *counts]
+            p_values[str(len(cells))] = test.p
+        cells.append(cell)
+    for at, p in holm(p_values).items():
+        cells[int(at)]["paired"].append(p)
+    return {"name": other.name, "model": other.about["engine"]["model"], "cells": cells}
+
+
+def _pairs(material: Material, run: Run, other: Run) -> list[tuple[Arm, Arm]]:
+    def arms(of: Run) -> dict[tuple[str, str, int | None], Arm]:
+        mine = [a for a in material.records.arms if a.file == of.name]
+        groups = (Group("", t, tuple(a for a in mine if a.task == t)) for t in dict.fromkeys(a.task for a in mine))
+        return {(a.task, a.policy, a.budget): a for group in groups for a in group.arms}
+
+    first, second = arms(run), arms(other)
+    return [(first[key], second[key]) for key in first if key in second]

@@ -1,0 +1,188 @@
+"""Puts the page together: one file, nothing fetched, model text only ever as data.
+
+write_page(Path("runs/study"))
+write_page(Path("runs/a"), compare=Path("runs/b"))
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.report.explorer.answers import Answered, Stages, answered
+from thinkcap.report.explorer.compare import compared
+from thinkcap.report.explorer.views import views
+from thinkcap.report.material import Material, Run, load
+from thinkcap.report.tables.select import Group
+from thinkcap.study.diagnosis import Diagnosis, diagnose
+
+INLINE_BYTES = 1_100_000
+"""Details of so many questions are inside the page; those of the others lie beside it."""
+SHARD = 40
+FOLDER = "report-data"
+_SCRIPTS = ("state.js", "plots.js", "charts.js", "table.js", "list.js", "question.js", "main.js")
+
+
+def write_page(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosis | None = None) -> Path:
+    """`report.html` in the folder of the run, with `report-data/` beside it where the questions are many."""
+    if compare is not None and compare.resolve() == folder.resolve():
+        raise ConfigError(f"--compare names '{compare}', the run itself; wanted another run")
+    material = load([folder] if compare is None else [folder, compare])
+    mine = material.runs[0]
+    alone = replace(material, records=_only(material, mine), runs=(mine,))
+    found = diagnosis or diagnose(alone.records)
+    stages = Stages()
+    budgets, policies = _axes(alone)
+    tasks = list(dict.fromkeys(cell["task"] for cell in mine.summary["cells"]))
+    findings = {f.task: f for f in found.findings}
+    lines = [a for task in tasks for a in answered(folder, task, budgets, policies, stages)]
+    data = _about(mine, found) | {
+        "budgets": budgets,
+        "policies": policies,
+        "tasks": tasks,
+        "views": [v for t in tasks for v in views(_group(alone, t), findings.get(t), budgets, policies)],
+        "stages": stages.names,
+        "questions": _list(lines),
+    }
+    if compare is not None:
+        other = material.runs[1]
+        codes = _codes(compare, other, lines, budgets, policies)
+        data["other"] = compared(material, mine, other) | {"codes": codes}
+    return _write(folder, data, [line.detail for line in lines], mine)
+
+
+def _only(material: Material, run: Run) -> Any:
+    return replace(material.records, arms=tuple(a for a in material.records.arms if a.file == run.name))
+
+
+def _group(material: Material, task: str) -> Group:
+    """A run has one model, so its tasks are its groups."""
+    arms = tuple(a for a in material.records.arms if a.task == task)
+    return Group(arms[0].model if arms else "", task, arms)
+
+
+def _axes(material: Material) -> tuple[list[int], list[str]]:
+    first = {"nothink": 0, "think": 1, "think[heuristic]": 2}
+    policies = list(dict.fromkeys(a.policy for a in material.records.arms))
+    cells = {(cell["policy"], cell["budget"]) for run in material.runs for cell in run.summary["cells"]}
+    # A cell in which every row failed has no arm, but the page must still say that it failed.
+    policies += [p for p in dict.fromkeys(p for p, _ in sorted(cells)) if p not in policies]
+    return sorted({b for _, b in cells}), sorted(policies, key=lambda p: first.get(p, 3))
+
+
+def _about(run: Run, found: Diagnosis) -> dict[str, Any]:
+    about, summary = run.about, run.summary
+    engine = about["engine"]
+    return {
+        "name": run.name,
+        "model": engine["model"],
+        "rows": summary["rows"],
+        "failed": summary["failed"],
+        "generated": summary["tokens_generated"],
+        "alone": summary["tokens_alone"],
+        "verdict": [s.text for s in found.verdict],
+        "notes": list(found.notes),
+        "provenance": about,
+        "thinks": [engine["open_tag"], engine["close_tag"]],
+    }
+
+
+def _list(lines: Sequence[Answered]) -> dict[str, Any]:
+    groups = sorted({line.group for line in lines})
+    tasks = list(dict.fromkeys(line.task for line in lines))
+    return {
+        "groups": groups,
+        "id": [line.id for line in lines],
+        "task": [tasks.index(line.task) for line in lines],
+        "group": [groups.index(line.group) for line in lines],
+        "snippet": [line.snippet for line in lines],
+        "codes": [line.codes for line in lines],
+        "stages": [line.stages for line in lines],
+    }
+
+
+def _codes(
+    folder: Path, other: Run, lines: Sequence[Answered], budgets: Sequence[int], policies: Sequence[str]
+) -> list[list[str] | None]:
+    """The other run's letters for the same questions under the same methods and caps."""
+    cells = other.summary["cells"]
+    theirs = sorted({c["budget"] for c in cells} | set(budgets))
+    ways = list(dict.fromkeys([*policies, *(c["policy"] for c in cells)]))
+    found: dict[tuple[str, str], list[str]] = {}
+    for task in dict.fromkeys(c["task"] for c in cells):
+        for line in answered(folder, task, theirs, ways, Stages()):
+            kept = ["".join(codes[theirs.index(b)] for b in budgets) for codes in line.codes[: len(policies)]]
+            found[line.task, line.id] = kept
+    return [found.get((line.task, line.id)) for line in lines]
+
+
+def _write(folder: Path, data: dict[str, Any], details: list[dict[str, Any]], run: Run) -> Path:
+    beside = folder / FOLDER
+    if beside.is_dir():
+        shutil.rmtree(beside)
+    texts = [safe_json(detail) for detail in details]
+    inside = _sample([len(t.encode()) for t in texts])
+    data["inside"] = sorted(inside)
+    if len(inside) < len(texts):
+        beside.mkdir()
+        for at in range(0, len(texts), SHARD):
+            rows = {i: texts[i] for i in range(at, min(at + SHARD, len(texts))) if i not in inside}
+            body = ",".join(f'"{i}":{text}' for i, text in rows.items())
+            (beside / f"{at // SHARD}.js").write_text(f"thinkcapShard({{{body}}});\n", encoding="utf-8")
+    data["shard"] = SHARD
+    data["beside"] = FOLDER
+    inlined = ",".join(f'"{i}":{texts[i]}' for i in sorted(inside))
+    page = _asset("page.html")
+    parts = {
+        "TITLE": html.escape(f"thinkcap: {run.about['engine']['model']}"),
+        "STYLE": _asset("uPlot.min.css") + "\n" + _asset("page.css"),
+        "PLOTS": f"/*\n{_asset('uPlot.LICENSE')}*/\n{_asset('uPlot.iife.min.js')}",
+        "DATA": safe_json(data),
+        "DETAILS": f"{{{inlined}}}",
+        "SCRIPT": "\n".join(_asset(name) for name in _SCRIPTS),
+    }
+    # One pass over the template: a mark inside somebody's text is never looked at.
+    head, *pieces = page.split("%%")
+    out = [head]
+    for piece in pieces:
+        out.append(parts.get(piece, piece))
+    path = folder / "report.html"
+    fresh = path.with_suffix(".tmp")
+    fresh.write_text("".join(out), encoding="utf-8")
+    fresh.replace(path)
+    return path
+
+
+def _sample(sizes: Sequence[int]) -> set[int]:
+    """Questions spread evenly over the list, as many as fit."""
+    if sum(sizes) <= INLINE_BYTES:
+        return set(range(len(sizes)))
+    step = max(1, len(sizes) // 64)
+    order = [i for start in range(step) for i in range(start, len(sizes), step)]
+    chosen: set[int] = set()
+    total = 0
+    for i in order:
+        if total + sizes[i] > INLINE_BYTES:
+            break
+        chosen.add(i)
+        total += sizes[i]
+    return chosen
+
+
+def safe_json(value: Any) -> str:
+    """JSON that can stand in a script element: nothing in it can close the element or open another."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+def _asset(name: str) -> str:
+    return resources.files("thinkcap.report").joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,136 @@
+"""The numbers behind the charts, for the whole task and for every group in it, by the functions of diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thinkcap.core.errors import DataError
+from thinkcap.diagnose.arrays import Bools
+from thinkcap.diagnose.cost import utilisation
+from thinkcap.diagnose.decompose import tax
+from thinkcap.diagnose.frontier import frontier
+from thinkcap.diagnose.paired import difference
+from thinkcap.diagnose.precision import wilson
+from thinkcap.diagnose.survival import Survival, survival
+from thinkcap.report.tables.select import Group, same_questions
+from thinkcap.study.findings import Findings
+from thinkcap.study.records import Arm, matched
+
+_MOST_STEPS = 240
+_MOST_GROUPS = 24
+
+
+def views(
+    group: Group, found: Findings | None, budgets: Sequence[int], policies: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The first is the whole task; the others are its groups, where it has some but not too many."""
+    made = [_view(group, None, budgets, policies) | {"hazard": _hazard(found)}]
+    names = sorted({str(g) for arm in group.arms for g in set(arm.extra.get("group", ())) if str(g)})
+    if 1 < len(names) <= _MOST_GROUPS:
+        made += [_view(_part(group, name), name, budgets, policies) for name in names]
+    return made
+
+
+def _part(group: Group, name: str) -> Group:
+    arms = (a.take(_in(a, name)) for a in group.single if "group" in a.extra)
+    return Group(group.model, group.task, tuple(a for a in arms if a.n))
+
+
+def _in(arm: Arm, name: str) -> Bools:
+    return np.asarray(arm.extra["group"].astype(str) == name, dtype=np.bool_)
+
+
+def _view(group: Group, name: str | None, budgets: Sequence[int], policies: Sequence[str]) -> dict[str, Any]:
+    by = {(a.policy, a.budget): a for a in group.arms}
+    return {
+        "task": group.task,
+        "group": name,
+        "cells": {p: [_cell(by[p, b]) if (p, b) in by else None for b in budgets] for p in policies},
+        "loss": [_loss(by.get(("nothink", b)), by.get(("think", b))) for b in budgets],
+        "lengths": _lengths(group),
+        "tiers": _tiers(group),
+    }
+
+
+def _cell(arm: Arm) -> list[float | int | None]:
+    """right, n, accuracy, low, high, mean tokens, ended, used, failed, unreadable"""
+    right = wilson(int(arm.right.sum()), arm.n)
+    tokens = float(arm.lengths.mean()) if arm.tokens is not None else None
+    used = utilisation(tokens, arm.budget) if tokens is not None and arm.budget else None
+    ended = float(arm.ended.mean()) if arm.ended is not None else None
+    shares = [_short(v) for v in (right.value, right.low, right.high, tokens, ended, used)]
+    return [right.k, right.n, *shares, arm.failed, arm.unreadable]
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else round(value, 5)
+
+
+def _loss(nothink: Arm | None, think: Arm | None) -> list[float | None] | None:
+    """tax, low, high, truncation, reasoning, share cut"""
+    if nothink is None or think is None or think.ended is None:
+        return None
+    try:
+        direct, thought, how = matched(nothink, think)
+    except DataError:
+        return None
+    if direct.n == 0:
+        return None
+    gap = difference(direct.right, thought.right, how, draws=1000, seed=0)
+    cost = tax(direct.right, thought.ends, thought.right)
+    parts = (cost.tax, gap.low, gap.high, cost.truncation_loss, cost.reasoning_gap, 1 - cost.think.ended_share)
+    return [_short(v) for v in parts]
+
+
+def _lengths(group: Group) -> dict[str, Any] | None:
+    thinking = {b: a for b, a in group.series("think").items() if a.ended is not None and a.tokens is not None}
+    if not thinking:
+        return None
+    arm = thinking[max(thinking)]
+    if arm.n == 0 or not arm.ends.any():
+        return None
+    curve = survival(arm.lengths, arm.ends)
+    many = len(curve.lengths)
+    steps = np.unique(np.linspace(0, many - 1, min(many, _MOST_STEPS)).astype(np.int64))
+    x = [0, *(int(v) for v in curve.lengths[steps])]
+    shares = (curve.share, curve.high, curve.low)
+    columns = [[1.0, *(_short(1 - float(v)) for v in values[steps])] for values in shares]
+    last = int(curve.last or 0)
+    if last > x[-1]:
+        x.append(last)
+        columns = [[*c, c[-1]] for c in columns]
+    cut = sorted({int(t) for t in arm.lengths[~arm.ends]})
+    return {
+        "x": x,
+        "left": columns[0],
+        "low": columns[1],
+        "high": columns[2],
+        "cut": [[c, _short(1 - curve.at(c))] for c in cut[:: max(1, len(cut) // 60)]],
+        "median": _median(curve),
+        "n": curve.n,
+        "censored": curve.censored,
+    }
+
+
+def _median(curve: Survival) -> list[float | None]:
+    return [curve.median, *curve.quantile_interval()]
+
+
+def _tiers(group: Group) -> dict[str, Any] | None:
+    series = group.series("think")
+    arms = same_questions(*series.values()) if len(series) > 1 else None
+    if arms is None or arms[0].n == 0:
+        return None
+    found = frontier(list(series), np.stack([a.right for a in arms], axis=1))
+    return {"n": found.n, "by": [[b, k] for b, k in found.by_budget.items()]}
+
+
+def _hazard(found: Findings | None) -> list[list[float | None]] | None:
+    """start, stop, per token, low, high"""
+    rate = found.lengths.hazard if found is not None and found.lengths else None
+    if rate is None:
+        return None
+    return [[b.start, b.stop, b.per_token, b.low, b.high] for b in rate.bins if b.per_token is not None]

@@ -1,0 +1,65 @@
+"""The picture of a README: what a cap does to both modes, and what is won back, from a real run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.report.figures import subjects
+from thinkcap.report.figures.style import BLUE, GREEN, VERMILLION, budgets_axis
+from thinkcap.report.material import Material
+from thinkcap.study.diagnosis import diagnose
+from thinkcap.study.findings import ArmSummary
+
+_KINDS = (".svg", ".png")
+
+
+def write_picture(material: Material, path: Path) -> Path:
+    """Three lines: no thinking, thinking, and the best method that was run."""
+    if path.suffix.lower() not in _KINDS:
+        raise ConfigError(f"a picture is written as {' or '.join(_KINDS)}, not '{path.suffix or path.name}'")
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    found = subjects(material, diagnose(material.records))[0].found
+    figure = Figure(figsize=(7.6, 3.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    best = _best(found.arms)
+    lines = [("think", "thinking", VERMILLION, "s"), ("nothink", "no thinking", BLUE, "o")]
+    lines += [(best, best, GREEN, "^")] if best else []
+    budgets: list[int] = []
+    for policy, label, colour, marker in lines:
+        arms = sorted((a for a in found.arms if a.policy == policy and a.budget), key=lambda a: a.budget or 0)
+        if not arms:
+            continue
+        x = [a.budget or 0 for a in arms]
+        budgets += x
+        axes.plot(x, [100 * (a.accuracy.value or 0) for a in arms], color=colour, marker=marker, linewidth=2)
+        low, high = ([100 * (getattr(a.accuracy, end) or 0) for a in arms] for end in ("low", "high"))
+        axes.fill_between(x, low, high, color=colour, alpha=0.14)
+        end = 100 * (arms[-1].accuracy.value or 0)
+        axes.annotate(f" {label}", (x[-1], end), color=colour, weight="bold", va="center", fontsize=10)
+    budgets_axis(axes, budgets)
+    axes.set_xlim(min(budgets) * 0.9, max(budgets) * 1.9)
+    axes.set_ylim(0, 102)
+    axes.set_ylabel("right answers, %")
+    axes.set_title(f"{found.model} on {found.task}, n = {max(a.n for a in found.arms)}", fontsize=10, loc="left")
+    axes.grid(alpha=0.25)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with rc_context({"svg.hashsalt": "thinkcap"}):
+        clean = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
+        figure.savefig(path, dpi=160, metadata=clean)
+    return path
+
+
+def _best(arms: tuple[ArmSummary, ...]) -> str:
+    """The method with the highest mean accuracy over its caps; readings of a plain chain are no method."""
+    found: dict[str, list[float]] = {}
+    for arm in arms:
+        if arm.budget and not arm.policy.startswith(("think", "nothink", "no_trace", "placebo")):
+            found.setdefault(arm.policy, []).append(arm.accuracy.value or 0.0)
+    return max(found, key=lambda p: sum(found[p]) / len(found[p])) if found else ""
