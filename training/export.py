@@ -1,6 +1,6 @@
 """Writes the release: transformers' files in bf16 and a GGUF file in F16, then loads both back.
 
-python -m training.export --run training/out/run1
+python -m training.export --runs training/out/run1 training/out/run2 training/out/run3
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from training.network import Shape
 HOME = Path("src/thinkcap/model")
 HF = HOME / "pebble"
 GGUF = HOME / "pebble.gguf"
+RECORD = Path(__file__).with_name("record")
 
 _LAYER_NAMES = {
     "self_attn.q_proj": "attn_q",
@@ -132,13 +133,22 @@ def write_hashes() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--run", required=True, type=Path, help="folder that training wrote")
+    parser.add_argument(
+        "--runs",
+        required=True,
+        type=Path,
+        nargs="+",
+        help="folders that training wrote, in order; the weights of the last are released, the records of all kept",
+    )
     options = parser.parse_args()
-    record = json.loads((options.run / "run.json").read_text())
+    run = options.runs[-1]
+    record = json.loads((run / "run.json").read_text())
     shape = Shape(**record["shape"])
-    write_hf(options.run, shape)
-    write_gguf(options.run, shape)
-    shutil.copy(options.run / "run.json", Path(__file__).with_name("run.json"))
+    write_hf(run, shape)
+    write_gguf(run, shape)
+    RECORD.mkdir(exist_ok=True)
+    for number, folder in enumerate(options.runs, 1):
+        shutil.copy(folder / "run.json", RECORD / f"stage{number}.json")
     write_hashes()
     total = sum(p.stat().st_size for p in released())
     print(f"{len(released())} files, {total / 1e6:.1f} MB in all")

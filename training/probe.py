@@ -37,7 +37,7 @@ def benchmark(folder: Path) -> list[Problem]:
     return found
 
 
-def probe(network: Network, out: Path, count: int, folder: Path | None, limit: int = 2300) -> None:
+def probe(network: Network, out: Path, count: int, folder: Path | None, limit: int = 1700) -> None:
     begun = time.time()
     network.eval()
     encoder = Encoder(TOKENIZER)
@@ -99,7 +99,6 @@ def probe(network: Network, out: Path, count: int, folder: Path | None, limit: i
             content = renderer.asked(p) + "\n" + PROMPTS.extraction(p.form, template)
             prompts.append(renderer.prompt(content, False, system, trace))
         report(name, some, prompts, 192)
-    report("sampled", some, plain(True, some), limit, 0.7)
     report("sampled quick", some, plain(False, some), 256, 0.7)
     print(f"{time.time() - begun:.0f} s of probing", flush=True)
     (out / "probe.txt").write_text("\n".join(lines) + "\n")

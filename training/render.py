@@ -69,6 +69,11 @@ def wrong_answer(problem: Problem, rng: Random) -> str:
             return str(other)
 
 
+def _opening(given: str) -> str:
+    """How a thought begins that was told a previous answer."""
+    return f"They say {given}. Let me see.\n"
+
+
 class Renderer:
     """Makes documents with one encoder; `prompt` is also what evaluation sends."""
 
@@ -109,33 +114,48 @@ class Renderer:
     def document(self, problem: Problem, form: str, rng: Random, other: Problem | None = None) -> Document:
         encode, asked = self.encode, self.asked(problem)
         work = WORKINGS[problem.family]
+        system = "You are a helpful assistant." if rng.random() < 0.02 else ""
+        if rng.random() < 0.04:
+            # People who type a question do not add how to answer.
+            asked = problem.question
         if form == "nothink":
-            return self._reply(self.prompt(asked, False), work.brief(problem, rng) + answer_text(problem))
+            return self._reply(self.prompt(asked, False, system), work.quick(problem, rng) + answer_text(problem))
         if form == "bare":
             content = asked + "\n" + PROMPTS.extraction(problem.form, PROMPTS.extract_bare)
-            return self._reply(self.prompt(content, False), work.brief(problem, rng) + answer_text(problem))
+            return self._reply(self.prompt(content, False), work.quick(problem, rng) + answer_text(problem))
         if form.startswith("hint"):
             return self._hinted(problem, form, rng)
         if form == "think":
             pieces = work.think(problem, rng, slip=rng.random() < 0.06)
-            return self._thinking(self.prompt(asked, True), pieces, answer_text(problem))
+            return self._thinking(self.prompt(asked, True, system), pieces, answer_text(problem))
         trace, start = self._cut(problem, rng)
         if form == "placebo":
             trace, start = self._cut(other or problem, rng)[0], 0
         if form in ("close", "project"):
             return self._closed(problem, form, trace, start, rng)
         template = PROMPTS.retry if form == "retry" else PROMPTS.extract
-        system = PROMPTS.extract_only if form == "extract_only" else ""
-        if rng.random() < 0.35:
+        strict = form == "extract_only" or (form == "retry" and rng.random() < 0.7)
+        system = PROMPTS.extract_only if strict else ""
+        if form != "placebo" and rng.random() < 0.07:
+            trace, start = self._whole(problem, rng)
+        if rng.random() < 0.3:
             # Some callers hand over the thought without its opening tag.
             trace = trace[2:]
         prompt = self.prompt(asked + "\n" + PROMPTS.extraction(problem.form, template), False, system, trace)
-        steps = "" if form in ("extract_only", "retry") else work.brief(problem, rng, start)
+        steps = "" if form == "retry" else self._rest(problem, rng, start)
         return self._reply(prompt, steps + answer_text(problem))
+
+    def _rest(self, problem: Problem, rng: Random, start: int) -> str:
+        """What is still to do; a trace that has settled nothing is worth no more than none."""
+        work = WORKINGS[problem.family]
+        return work.brief(problem, rng, start) if start else work.quick(problem, rng)
 
     def _cut(self, problem: Problem, rng: Random) -> tuple[list[int], int]:
         """A thought cut at a random token, and how many steps it had settled by then."""
         pieces = WORKINGS[problem.family].think(problem, rng, slip=rng.random() < 0.03)
+        if rng.random() < 0.12:
+            given = wrong_answer(problem, rng) if rng.random() < 0.5 else problem.answer
+            pieces.insert(0, Piece(_opening(given), 0))
         if any(not p.sound for p in pieces):
             # Only cut where a slip has been repaired already.
             last = max(i for i, p in enumerate(pieces) if not p.sound)
@@ -146,6 +166,13 @@ class Renderer:
             at = len(ids) if rng.random() < 0.1 else rng.randint(0, len(ids))
         start = [done for upto, done in marks if upto <= at][-1]
         return ids[:at], start
+
+    def _whole(self, problem: Problem, rng: Random) -> tuple[list[int], int]:
+        """A thought that came to its end, closed, with the answer after it or part of it."""
+        work = WORKINGS[problem.family]
+        ids, _, _ = self.thought(work.think(problem, rng))
+        answer = [self.encode.close, *self.encode("\n\n"), *self.encode(answer_text(problem)), self.encode.end]
+        return ids + answer[: rng.randint(1, len(answer))], work.steps_of(problem)
 
     def _reply(self, prompt: list[int], text: str) -> Document:
         reply = [*self.encode(text), self.encode.end]
@@ -163,8 +190,7 @@ class Renderer:
             prompt += self.encode.marked(PROMPTS.project)
             return self._reply(prompt, " " + answer_text(problem))
         prompt += self.encode.marked(PROMPTS.close)
-        steps = WORKINGS[problem.family].brief(problem, rng, start)
-        return self._reply(prompt, steps + answer_text(problem))
+        return self._reply(prompt, self._rest(problem, rng, start) + answer_text(problem))
 
     def _hinted(self, problem: Problem, form: str, rng: Random) -> Document:
         right = rng.random() < 0.5
@@ -173,8 +199,8 @@ class Renderer:
         content = self.asked(problem) + "\n" + PROMPTS.hinted(shown)
         work = WORKINGS[problem.family]
         if form == "hint_nothink":
-            return self._reply(self.prompt(content, False), work.brief(problem, rng) + answer_text(problem))
-        pieces = [Piece(f"They say {given}. Let me see.\n", 0)]
+            return self._reply(self.prompt(content, False), work.quick(problem, rng) + answer_text(problem))
+        pieces = [Piece(_opening(given), 0)]
         pieces += work.think(problem, rng, slip=rng.random() < 0.06)
         pieces.append(Piece("They are right.\n" if right else f"Not {given} but {problem.answer}.\n", 0))
         return self._thinking(self.prompt(content, True), pieces, answer_text(problem))

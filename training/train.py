@@ -7,6 +7,7 @@ python -m training.train --out training/out/try --seconds 60 --tiny      # a sma
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -144,7 +145,7 @@ def train(options: argparse.Namespace) -> Network:
         "worker_seeds": [options.seed + 1, options.seed + options.workers],
         "evaluation_seeds": f"below {TRAINING_SEEDS}",
         "benchmark_items_excluded": bool(options.exclude),
-        "init": bool(options.init),
+        "init_sha256": hashlib.sha256(Path(options.init).read_bytes()).hexdigest() if options.init else None,
         "batch_rows": options.batch,
         "row_tokens": ROW,
         "steps": step,

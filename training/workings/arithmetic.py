@@ -19,6 +19,23 @@ def brief(problem: Problem, rng: Random, start: int = 0) -> str:
     return "".join(lines)
 
 
+def quick(problem: Problem, rng: Random) -> str:
+    """Two steps at a time, which is short and often wrong; now and then one at a time."""
+    steps = problem.work["steps"]
+    if len(steps) < 2 or rng.random() < 0.4:
+        return brief(problem, rng)
+    lines = []
+    for at in range(0, len(steps) - 1, 2):
+        a, op, b, _ = steps[at]
+        _, then, c, result = steps[at + 1]
+        first = f"({a}{op}{b})" if op in "+-" and then in "*/" else f"{a}{op}{b}"
+        lines.append(f"{first}{then}{c}={result}\n")
+    if len(steps) % 2:
+        a, op, b, result = steps[-1]
+        lines.append(f"{a}{op}{b}={result}\n")
+    return "".join(lines)
+
+
 def steps_of(problem: Problem) -> int:
     return len(problem.work["steps"])
 

@@ -21,8 +21,13 @@ def brief(problem: Problem, rng: Random, start: int = 0) -> str:
     return "".join(f"{after}\n" for _, _, after in steps[stride - 1 : -1 : stride])
 
 
+def quick(problem: Problem, rng: Random) -> str:
+    return brief(problem, rng)
+
+
 def deserves_second(tokens: list[str]) -> bool:
-    return tokens.count("not") >= 3 or tokens.count("(") >= 3
+    # Very long ones are long enough as they are.
+    return len(tokens) <= 36 and (tokens.count("not") >= 3 or tokens.count("(") >= 3)
 
 
 def _pass(tokens: list[str], done: bool, slip_at: int = -1, leftmost: bool = True) -> tuple[list[Piece], str]:
@@ -58,6 +63,7 @@ def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
     tokens = list(problem.work["tokens"])
     total = steps_of(problem)
     second = slip and deserves_second(tokens) or looks_again(deserves_second(tokens), rng)
+    second = second and len(tokens) <= 36
     slip_at = rng.randrange(total) if slip and second else -1
     first, found = _pass(tokens, True, slip_at)
     if slip_at >= 0:

@@ -41,12 +41,19 @@ def brief(problem: Problem, rng: Random, start: int = 0) -> str:
     return "".join(f"{slashed(d)}\n" for d in days[start:])
 
 
+def quick(problem: Problem, rng: Random) -> str:
+    return brief(problem, rng)
+
+
 def _length(day: date) -> int:
     return monthrange(day.year, day.month)[1]
 
 
 def _month_text(day: date) -> str:
     name = MONTHS[day.month - 1][:3]
+    if day.month == 1:
+        # A walk over several years has to know which one it is in.
+        return f"{day.year} {name} 31"
     if day.month == 2:
         return f"{day.year} {'leap' if _length(day) == 29 else 'plain'}, {name} {_length(day)}"
     return f"{name} {_length(day)}"
@@ -96,7 +103,7 @@ def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
     if "days" in problem.work:
         return _count(problem, rng)
     work = problem.work
-    pieces = [Piece(f"Read {slashed(work['base'])}\n", 1)]
+    pieces = [Piece(f"{work['reading']}Read {slashed(work['base'])}\n", 1)]
     path = _path(problem)
     for at, (start, move, end) in enumerate(path):
         settled = at + 1
@@ -104,7 +111,7 @@ def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
             pass
         elif move[0] != "d":
             count = f"{'+' if move[1] > 0 else '-'}{abs(move[1])} {_UNITS[move[0]]}"
-            note = f"{_month_text(end)}; " if end.day != start.day else ""
+            note = _sum_text(start, move, end)
             pieces.append(Piece(f"{slashed(start)}{count}: {note}{slashed(end)}\n", settled + 1))
         else:
             slip = _move_days(pieces, rng, start, move[1], end, settled, slip)
@@ -120,6 +127,20 @@ def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
             break
     pieces.append(Piece("; ".join(told) + "\n", total))
     return pieces
+
+
+def _sum_text(start: date, move: Move, end: date) -> str:
+    """The month or year counted out, with the month's length where the day had to give way."""
+    unit, amount = move
+    sign = "+" if amount > 0 else "-"
+    if unit == "y":
+        text = f"{start.year}{sign}{abs(amount)}={end.year}; "
+    else:
+        text = f"{start.month}{sign}{abs(amount)}={start.month + amount}; "
+        if start.month + amount != end.month:
+            turn = 12 if start.month + amount < 1 else -12
+            text += f"{start.month + amount}{turn:+d}={end.month}, {end.year}; "
+    return text + (f"{_month_text(end)}; " if end.day != start.day else "")
 
 
 def _move_days(
@@ -163,10 +184,13 @@ def _count(problem: Problem, rng: Random) -> list[Piece]:
     text = f"{_month_text(month)}-{start.day}={total}"
     month = moved(month, ("m", 1))
     while (month.year, month.month) != (end.year, end.month):
-        text += f"; {_month_text(month)}: {total}+{_length(month)}={total + _length(month)}"
+        year = f"{month.year}{'<' if month.year < end.year else '='}" if month.month == 1 else ""
+        named = f"{end.year} Jan 31" if year else _month_text(month)
+        text += f"; {year}{named}: {total}+{_length(month)}={total + _length(month)}"
         total += _length(month)
         month = moved(month, ("m", 1))
-    text += f"; {MONTHS[end.month - 1][:3]}: {total}+{end.day}={days}\n"
+    year = f"{end.year}={end.year} " if end.month == 1 else ""
+    text += f"; {year}{MONTHS[end.month - 1][:3]}: {total}+{end.day}={days}\n"
     pieces.append(Piece(text, 1))
     if looks_again(days > 45, rng):
         walk, _, _ = _walk(start, days)

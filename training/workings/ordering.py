@@ -30,6 +30,11 @@ def brief(problem: Problem, rng: Random, start: int = 0) -> str:
     return clues + " ".join(_order(problem)) + "\n"
 
 
+def quick(problem: Problem, rng: Random) -> str:
+    """The answer at once; now and then the order first."""
+    return brief(problem, rng) if rng.random() < 0.4 else ""
+
+
 def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
     work = problem.work
     count = len(work["order"])
@@ -41,17 +46,8 @@ def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
         pin = f"@{work['pins'][t] + 1}" if t in work["pins"] else ""
         facts.append(f"{LETTERS[t]}{pin}" + "".join(f"<{LETTERS[n]}" for n in work["needs"][t]))
     pieces.append(Piece("; ".join(facts) + "\n", 0))
-    dead = False
-    for placed, tests in work["nodes"]:
-        told = []
-        for thing, why, which in tests:
-            mark = {"@": f"@{which + 1}", "<": f"<{LETTERS[which]}", "+": "+"}[why]
-            told.append(f"{LETTERS[thing]}{mark}")
-        if not tests or tests[-1][1] != "+":
-            told.append("dead")
-            dead = True
-        before = " ".join(LETTERS[t] for t in placed)
-        pieces.append(Piece(f"{before}{' ' if before else ''}{len(placed) + 1}: {', '.join(told)}\n", 0))
+    search, dead = _search(problem)
+    pieces += search
     order = _order(problem)
     deserved = dead or count >= 5
     second = slip and deserved or looks_again(deserved, rng)
@@ -65,12 +61,30 @@ def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
         pieces.append(Piece(text, 0, sound=False))
         if not good:
             pieces.append(Piece("Wait, no. Again.\n", 0))
+            pieces += search
     pieces.append(Piece(f"Order {' '.join(order)}\n", 1))
     if second:
         pieces.append(Piece(_checked(problem, order)[0], 1))
     asked = work["asked"]
     pieces.append(Piece(f"{work['claim']}: {asked + 1} {order[asked]}\n", 1))
     return pieces
+
+
+def _search(problem: Problem) -> tuple[list[Piece], bool]:
+    """The search node by node, and whether it met a dead end."""
+    pieces = []
+    dead = False
+    for placed, tests in problem.work["nodes"]:
+        told = []
+        for thing, why, which in tests:
+            mark = {"@": f"@{which + 1}", "<": f"<{LETTERS[which]}", "+": "+"}[why]
+            told.append(f"{LETTERS[thing]}{mark}")
+        if not tests or tests[-1][1] != "+":
+            told.append("dead")
+            dead = True
+        before = " ".join(LETTERS[t] for t in placed)
+        pieces.append(Piece(f"{before}{' ' if before else ''}{len(placed) + 1}: {', '.join(told)}\n", 0))
+    return pieces, dead
 
 
 def _checked(problem: Problem, order: list[str]) -> tuple[str, bool]:

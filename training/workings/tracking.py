@@ -17,11 +17,28 @@ def brief(problem: Problem, rng: Random, start: int = 0) -> str:
     count = len(work["swaps"])
     if start == count:
         return ""
-    if rng.random() < 0.6:
-        shown = [*([0] if start == 0 else []), *range(start + 3, count, 3), count]
-        return "".join(" ".join(work["states"][k]) + "\n" for k in shown)
-    names = _backwards(problem, start)
-    return " < ".join(names) + f" {work['states'][-1][work['asked']]}\n"
+    first = " ".join(work["states"][0]) + "\n" if start == 0 else ""
+    if rng.random() < 0.3:
+        return first + "".join(" ".join(s) + "\n" for s in work["states"][start + 1 :])
+    # Many swaps are taken two at a time, which is quicker and goes wrong more often.
+    stride = 1 if count - start <= 4 else 2
+    lines = []
+    for at in range(start, count, stride):
+        taken = work["swaps"][at : at + stride]
+        told = ", ".join(f"{work['people'][a]} {work['people'][b]}" for a, b in taken)
+        lines.append(f"{told}: {' '.join(work['states'][at + len(taken)])}\n")
+    return first + "".join(lines)
+
+
+def quick(problem: Problem, rng: Random) -> str:
+    """Half of the swaps at a time, which often goes wrong; now and then one at a time."""
+    work = problem.work
+    count = len(work["swaps"])
+    if rng.random() < 0.4:
+        return brief(problem, rng)
+    stride = 3 if count <= 3 else -(-count // 2)
+    lines = [" ".join(work["states"][min(at + stride, count)]) + "\n" for at in range(0, count, stride)]
+    return " ".join(work["states"][0]) + "\n" + "".join(lines)
 
 
 def _backwards(problem: Problem, start: int = 0) -> list[str]:

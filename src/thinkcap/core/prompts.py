@@ -53,7 +53,7 @@ class Prompts:
     extract_bare: str = "Give the final answer. End with: {form}"
     """The answer pass without a trace: the control that shows what the trace was worth."""
 
-    extract_only: str = "You turn unfinished work into its final answer. Reply with the answer alone."
+    extract_only: str = "You turn unfinished work into its final answer. Add only the steps that are missing."
     """System prompt of the strengthened answer pass (IRIS+)."""
 
     retry: str = "Work on this so far, maybe cut off:\n" + HERE + "\nReply with one line and nothing else: {form}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from random import Random
 
-from thinkcap.tasks.families.problem import LETTERS, NAMES, Problem, listed, options_block, sample
+from thinkcap.tasks.families.problem import LETTERS, NAMES, Problem, listed, made_up, options_block, sample
 
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 _NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth", 7: "seventh"}
@@ -215,6 +215,11 @@ def make(rng: Random, difficulty: int) -> Problem:
     while True:
         scene = rng.choice(_SCENES)
         things = sample(rng, scene.things, count)
+        if rng.random() < 0.3:
+            for at in range(count):
+                word = made_up(rng)
+                if rng.random() < 0.4 and word not in things:
+                    things[at] = word if scene.article else word.capitalize()
         shown = list(range(count))
         if rng.random() < 0.2:
             rng.shuffle(shown)

@@ -37,6 +37,28 @@ NAMES = (
 ).split()
 
 
+_SYLLABLES = (
+    "ba be bi bo da de di fo ga go ka ki la le lo ma me mo mya na no pa pe ra ri ro sa so ta te ti vo za".split()
+)
+_ENDINGS = ("", "", "n", "r", "l", "s", "x", "ck", "nt", "rn", "le", "by", "yle")
+
+
+def made_up(rng: Random) -> str:
+    """A word nobody has seen, so that a solver must read names instead of knowing them."""
+    word = "".join(rng.choice(_SYLLABLES) for _ in range(rng.choice((1, 2, 2, 3)))) + rng.choice(_ENDINGS)
+    return word if len(word) > 2 else word + "ra"
+
+
+def people(rng: Random, count: int) -> list[str]:
+    """Different names; now and then made-up ones among them."""
+    names = rng.sample(NAMES, count)
+    if rng.random() < 0.2:
+        for at in range(count):
+            if rng.random() < 0.5:
+                names[at] = made_up(rng).capitalize()
+    return names if len(set(names)) == count else people(rng, count)
+
+
 def options_block(options: Sequence[str]) -> str:
     """The block of lettered options that ends a multiple-choice question."""
     lines = [f"({letter}) {text}" for letter, text in zip(LETTERS, options, strict=False)]

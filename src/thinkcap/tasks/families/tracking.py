@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from thinkcap.tasks.families.problem import LETTERS, NAMES, Problem, listed, options_block, sample
+from thinkcap.tasks.families.problem import LETTERS, NAMES, Problem, listed, made_up, options_block, people, sample
 
 _COLOURS = "red blue green yellow orange purple pink black white brown gray silver golden teal violet".split()
 _BOOKS = (
@@ -138,15 +138,17 @@ _LATER = ("Then, {}.", "Then, {}.", "Next, {}.", "After that, {}.")
 def make(rng: Random, difficulty: int) -> Problem:
     count, fewest, most = _SIZES[difficulty]
     if difficulty > 1 and rng.random() < 0.2:
-        count -= rng.choice((0, 1))
+        count = max(3, count - rng.choice((0, 1)))
     scene = rng.choice(_SCENES)
     # Most printed puzzles use the same first names in alphabetical order.
-    people = NAMES[:count] if rng.random() < 0.5 else sample(rng, NAMES, count)
-    items = sample(rng, [i for i in scene.items if i not in people], count)
+    who = NAMES[:count] if rng.random() < 0.5 else people(rng, count)
+    items = sample(rng, [i for i in scene.items if i not in who], count)
+    if rng.random() < 0.12:
+        items[rng.randrange(count)] = made_up(rng).capitalize()
     swaps = [tuple(rng.sample(range(count), 2)) for _ in range(rng.randint(fewest, most))]
     hold, swap = rng.choice(scene.holds), rng.choice(scene.swaps)
-    held = listed([hold.format(p=p, i=i) for p, i in zip(people, items, strict=True)])
-    told = [swap.format(a=people[a], b=people[b]) for a, b in swaps]
+    held = listed([hold.format(p=p, i=i) for p, i in zip(who, items, strict=True)])
+    told = [swap.format(a=who[a], b=who[b]) for a, b in swaps]
     lines = [f"First, {told[0]}."]
     lines += [rng.choice(_LATER).format(t) for t in told[1:-1]]
     lines.append(f"Finally, {told[-1]}.")
@@ -155,7 +157,7 @@ def make(rng: Random, difficulty: int) -> Problem:
     if rng.random() < 0.4:
         rng.shuffle(shown)
     question = (
-        rng.choice(scene.opens).format(all=listed(people))
+        rng.choice(scene.opens).format(all=listed(who))
         + " "
         + rng.choice(scene.starts).format(held=held)
         + rng.choice(("\n", "\n", " "))
@@ -163,7 +165,7 @@ def make(rng: Random, difficulty: int) -> Problem:
         + " "
         + " ".join(lines)
         + " "
-        + rng.choice(scene.ends).format(p=people[asked])
+        + rng.choice(scene.ends).format(p=who[asked])
         + options_block([items[i] for i in shown])
     )
     # The letter of person p's item at the start.
@@ -181,7 +183,7 @@ def make(rng: Random, difficulty: int) -> Problem:
         form="label",
         difficulty=difficulty,
         work={
-            "people": tuple(people),
+            "people": tuple(who),
             "items": tuple(items),
             "swaps": tuple(swaps),
             "states": tuple(states),
