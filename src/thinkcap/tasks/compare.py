@@ -145,7 +145,7 @@ def items(shape: Shape) -> list[Shape]:
 
 
 def _same_lists(gold: Shape, answer: Shape) -> bool:
-    ours, theirs = items(gold), items(answer)
+    ours, theirs = _points(items(gold)), _points(items(answer))
     our_names, their_names = _called(ours), _called(theirs)
     if (
         our_names
@@ -168,6 +168,12 @@ def _same_lists(gold: Shape, answer: Shape) -> bool:
         pair = _values(ours), _values(theirs)
         return len(pair[0]) == len(pair[1]) and all(same(g, a) for g, a in zip(*pair, strict=True))
     return _same_sets(_plain(ours), _plain(theirs))
+
+
+def _points(shapes: list[Shape]) -> list[Shape]:
+    """`(x, y) = (1, 2)` without its left side."""
+    values = [_value(s) if isinstance(s, Relation) else None for s in shapes]
+    return [value if isinstance(value, Group) else s for value, s in zip(values, shapes, strict=True)]
 
 
 def _plain(shapes: list[Shape]) -> list[Shape]:

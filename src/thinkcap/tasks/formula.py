@@ -106,7 +106,11 @@ class _Parser:
     def factor(self) -> Node:
         """One operand with what is attached to it: powers, factorials, percent and degree signs."""
         first = self.here()
-        node = self.atom()
+        node = self._attached(self.atom())
+        mixed = self._mixed(first, node)
+        return node if mixed is node else self._attached(mixed)
+
+    def _attached(self, node: Node) -> Node:
         while True:
             if self.is_op("^"):
                 self.take()
@@ -122,8 +126,7 @@ class _Parser:
                 self.take()
                 node = ("degree", node)
             else:
-                break
-        return self._mixed(first, node)
+                return node
 
     def _mixed(self, first: Token | None, node: Node) -> Node:
         """`1\\frac{1}{2}` and `1 1/2` are one and a half, not a product."""

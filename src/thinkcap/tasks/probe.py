@@ -33,11 +33,17 @@ def same_formula(gold: Node, answer: Node) -> bool:
         return True
     if has(gold, "based") or has(answer, "based"):
         return _same_digits(gold, answer)
+    gold, answer = _outward(gold), _outward(answer)
     if (gold[0] == "%") != (answer[0] == "%"):
         # 20% is 20 in most answer keys and 0.2 in others; both readings of the sign are accepted.
         inner, other = (gold[1], answer) if gold[0] == "%" else (answer[1], gold)
         return _same_values(inner, other) or _same_values(("/", inner, ("num", Fraction(100), 3)), other)
     return _same_values(gold, answer)
+
+
+def _outward(node: Node) -> Node:
+    """The sign of `-5%` inside, its percent outside."""
+    return ("%", ("neg", node[1][1])) if node[0] == "neg" and node[1][0] == "%" else node
 
 
 def constant(node: Node) -> bool:

@@ -22,7 +22,7 @@ NUMBER = re.compile(
     rf"|{_SIGN}(?:\\?[$€£¥]\s?)?(?<![A-Za-z_.\d])(?:{_DIGITS})(?:[eE][-+]?\d+(?![\w]))?(?:\s?/\s?\d+(?![\d.]))?(?:\s?\\?%)?"
 )
 _DIGIT = re.compile("[0-9]")
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_²³¹⁰⁴-⁹ⁿ]+")
 _COMMAND = re.compile(
     r"\\(?:begin|end)\s*\{[^{}]*\}(?:\{[^{}]*\})?|\\(?:text|mbox|textbf|textrm|textnormal|textit|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+"
 )
