@@ -3,8 +3,8 @@
     python bench/gateway_contract.py [--requests 2000] [--profile profile.toml] [--model model.gguf]
 
 One llama-server holds the model (the bundled one by default). Each question is asked twice under the same cap:
-through the gateway, and of the server itself with thinking on. Where the gateway gives no answer, no-think is asked
-directly under the same cap: an empty answer counts against the gateway if that would have given one.
+through the gateway, and of the server itself with thinking on. Where the gateway gives no answer, no-think is
+asked directly: an empty answer counts against the gateway if that would have given one under the same cap.
 """
 
 from __future__ import annotations

@@ -124,9 +124,8 @@ def main() -> None:
     bad |= {k for k in hurt["results"] if k == "healthy: error"}
     grown = held["memory at the end, MB"] - held["memory in the middle, MB"]
     rounds = hurt["memory by round, MB"]
-    print(
-        f"bad ends: {sorted(bad) or 'none'}; memory grew {grown:.1f} MB while held, {rounds[-1] - rounds[1]:.1f} MB over faults"
-    )
+    over = rounds[-1] - rounds[1]
+    print(f"bad ends: {sorted(bad) or 'none'}; memory grew {grown:.1f} MB while held, {over:.1f} MB over faults")
     raise SystemExit(1 if bad else 0)
 
 
