@@ -11,7 +11,6 @@ import pytest
 
 from thinkcap.tasks.equal import Decision
 from thinkcap.tasks.grade import GRADER_VERSION, Grader
-from thinkcap.tasks.regrade import Stored, regrade
 from thinkcap.tasks.workers import Worker
 
 
@@ -80,21 +79,6 @@ async def test_many_at_once() -> None:
     async with Grader() as grader:
         verdicts = await asyncio.gather(*(grader.grade(f"{i}+x", f"x+{i % 50}", "math") for i in range(100)))
     assert verdicts == ["right" if i < 50 else "wrong" for i in range(100)]
-
-
-async def test_regrading_needs_no_model() -> None:
-    stored = [
-        Stored("a", "\\frac{1}{2}", "0.5", "math", "wrong"),
-        Stored("b", "7", "7", "number", "right"),
-        Stored("c", "7", None, "number", "unreadable"),
-    ]
-    async with Grader() as grader:
-        changes = await regrade(stored, grader)
-    assert [(c.key, c.after, c.changed) for c in changes] == [
-        ("a", "right", True),
-        ("b", "right", False),
-        ("c", "unreadable", False),
-    ]
 
 
 def test_the_version_names_the_rules() -> None:

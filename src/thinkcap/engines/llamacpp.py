@@ -154,6 +154,9 @@ def start_server(path: Path, context: int, slots: int, threads: int, key: str, v
     params.endpoint_slots = False
     params.ui = False
     params.warmup = False
+    if path.stat().st_size < _SMALL:
+        # Read, not mapped: a mapped file that someone replaces under us ends the process with a bus error.
+        params.load_mode = xllamacpp.llama_load_mode.LLAMA_LOAD_MODE_NONE
     params.fit_params = False
     params.cache_ram_mib = 0
     params.verbosity = _TALKATIVE if verbose else _QUIET

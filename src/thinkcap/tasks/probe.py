@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 
-import mpmath  # type: ignore[import-untyped]
+import mpmath
 
 from thinkcap.tasks.formula import Node, has, names
 from thinkcap.tasks.tokens import Unparsed

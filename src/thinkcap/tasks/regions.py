@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
-import mpmath  # type: ignore[import-untyped]
+import mpmath
 
 from thinkcap.tasks.formula import Node, names
 from thinkcap.tasks.shapes import Formula, Group, Joined, Many, Named, Relation, Shape

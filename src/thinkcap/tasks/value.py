@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-import mpmath  # type: ignore[import-untyped]
+import mpmath
 
 from thinkcap.tasks.formula import Node, has
 from thinkcap.tasks.tokens import Unparsed
