@@ -86,6 +86,22 @@ def test_splitting_is_measured_on_cut_chains(found: Diagnosis) -> None:
     assert all(c.n == parts.cuts.cohort[0].n for c in parts.cuts.cohort)
 
 
+def test_the_modal_inequality_uses_the_chain_lengths() -> None:
+    arms = study()
+    arms = [
+        Arm(**{**vars(a), "settings": {"think": 128, "answer": 64}}) if a.name == "iris@128" else a for a in arms
+    ]
+    found = diagnose(Records(tuple(arms)), draws=0).findings[0].splitting
+    known = {e.split: e.modal for e in found.extractions}
+    assert known["iris@256"] is None
+    modal = known["iris@128"]
+    assert modal is not None
+    # Exponential with mean 500: P(L <= 192 | L > 128) = 1 - exp(-64/500) = 0.12.
+    assert modal.delta == pytest.approx(0.12, abs=0.04)
+    assert modal.alpha_c_plus == pytest.approx(0.95, abs=0.06)
+    assert modal.holds
+
+
 def test_holm_is_over_the_family(found: Diagnosis) -> None:
     made = [t for t in found.tests if t.result is not None]
     assert len(made) == 15

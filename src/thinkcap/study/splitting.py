@@ -14,10 +14,13 @@ from thinkcap.diagnose.decompose import decompose
 from thinkcap.diagnose.modal import (
     ConditionalAdvantage,
     Derivability,
+    Modal,
     SplitSample,
     TwoByTwo,
     conditional_advantage,
     derivability,
+    finishing_chance,
+    modal,
     split_sample,
     two_by_two,
 )
@@ -45,6 +48,8 @@ class Extraction:
     test: McNemar
     controls: Derivability
     """The same prompt without the chain and with another question's chain, where these were run."""
+    modal: Modal | None
+    """Whether extracting at once should beat thinking on for as many tokens, from the chain lengths."""
     halves: SplitSample | None
     """Predicted on one half of the cut chains, checked on the other."""
 
@@ -60,7 +65,7 @@ class Splitting:
 
 def splitting(arms: Sequence[Arm], curve: Survival | None) -> Splitting:
     return Splitting(
-        tuple(e for one in arms for e in _against(one, arms)),
+        tuple(e for one in arms for e in _against(one, arms, curve)),
         None if curve is None else _cuts(arms),
         _optima(arms),
         _two_by_two(arms),
@@ -81,7 +86,7 @@ def extracted(arm: Arm) -> Bools | None:
     return None
 
 
-def _against(one: Arm, arms: Sequence[Arm]) -> list[Extraction]:
+def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extraction]:
     if _head(one) not in _SPLITS or one.policy == "split":
         return []
     others = [a for a in arms if _head(a) in _COUPLED and a.budget == one.budget and "br" not in a.settings]
@@ -110,10 +115,26 @@ def _against(one: Arm, arms: Sequence[Arm]) -> list[Extraction]:
             (e - t) * cut / a.n,
             mcnemar(a.right[rows], b.right[rows]),
             _controls(a.take(rows), arms),
+            _modal(one, e, t, arms, curve),
             halves if cut >= 20 else None,
         )
         result.append(found)
     return result
+
+
+def _modal(one: Arm, alpha_e: float, alpha_t: float, arms: Sequence[Arm], curve: Survival | None) -> Modal | None:
+    """Needs the passes' budgets, chains observed beyond the cut, and some that ended within the answer's share."""
+    cut, answer = one.settings.get("think"), one.settings.get("answer")
+    think = [a for a in arms if a.policy == "think" and a.tokens is not None and a.ended is not None]
+    if curve is None or not cut or not answer or not think:
+        return None
+    longest = max(think, key=lambda a: a.budget or 0)
+    just = longest.ends & (longest.lengths > cut) & (longest.lengths <= cut + answer)
+    delta = finishing_chance(curve, cut, answer)
+    if delta is None or (delta > 0 and not just.any()):
+        return None
+    better = float(longest.right[just].mean()) if just.any() else 0.0
+    return modal(delta=delta, alpha_c_plus=better, epsilon=alpha_t, pi_eta=alpha_e)
 
 
 def _controls(cut: Arm, arms: Sequence[Arm]) -> Derivability:

@@ -9,12 +9,13 @@ import json
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
 from thinkcap.study.importers.place import numbered
-from thinkcap.study.importers.plain import Overrides, finished
+from thinkcap.study.importers.plain import Overrides, finished, served_as
 from thinkcap.study.importers.reading import verdict, whole
 from thinkcap.study.records import Arm, ArmBuilder, Questions, content_hash, with_counted_end
 
@@ -94,11 +95,13 @@ def _read(
     about: Overrides,
 ) -> tuple[list[Arm], list[str]]:
     spec = header.get("eval") or {}
-    model, task = str(spec.get("model", "")), str(spec.get("task", ""))
+    task = str(spec.get("task", ""))
+    model, served = served_as(str(spec.get("model", "")))
+    about = about if about.policy else replace(about, policy=served)
     budget = about.budget if about.budget is not None else _cap(header)
     notes: list[str] = []
     builders: dict[int, ArmBuilder] = {}
-    reasoning = False
+    reasoning, answered = False, ""
     for place, sample in samples:
         epoch = int(sample.get("epoch", 1))
         if epoch not in builders:
@@ -111,7 +114,8 @@ def _read(
                 seed=epoch,
                 criterion="stop reason",
             )
-        reasoning |= _add(builders[epoch], sample, place, model)
+        answered = _one_model(answered, sample, path, place)
+        reasoning |= _add(builders[epoch], sample, place)
     if not builders:
         status = header.get("status", "unknown")
         raise DataError(f"{path}: no samples inside (status of the run: {status}); nothing to diagnose")
@@ -133,15 +137,20 @@ def _read(
     return arms, notes
 
 
-def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object, model: str) -> bool:
+def _one_model(before: str, sample: Mapping[str, Any], path: Path, place: object) -> str:
+    """The name the server gave itself; it need not be the one it was asked by, but it must not change."""
+    seen = str((sample.get("output") or {}).get("model") or before)
+    if before and seen != before:
+        raise DataError(
+            f"{path.name}, {place}, column 'output.model': {seen!r} after {before!r}; one log, one model"
+        )
+    return seen
+
+
+def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object) -> bool:
     file = build.file
     output = sample.get("output") or {}
     choices = output.get("choices") or [{}]
-    used = str(output.get("model") or model)
-    if used and model and used.split("/")[-1] != model.split("/")[-1]:
-        raise DataError(
-            f"{file}, {place}, column 'output.model': {used!r} in a log of {model!r}; one log, one model"
-        )
     usage = output.get("usage") or {}
     tokens = usage.get("output_tokens")
     failed = sample.get("error") is not None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.study.importers.plain import Overrides
+from thinkcap.study.importers.plain import Overrides, served_as
 from thinkcap.study.importers.reading import json_lines, json_of, verdict
 from thinkcap.study.records import Arm, ArmBuilder, Questions, content_hash
 
@@ -23,7 +24,8 @@ def recognise(row: Mapping[str, Any]) -> bool:
 
 def read(path: Path, questions: Questions, about: Overrides) -> tuple[list[Arm], list[str]]:
     builders: dict[str, ArmBuilder] = {}
-    model = about.model or _model_beside(path)
+    model, served = served_as(about.model or _model_beside(path))
+    about = about if about.policy else replace(about, policy=served)
     task = _task_of(path)
     marked = unclosed = 0
     for line, row in json_lines(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def read(path: Path, questions: Questions, model: str | None = None) -> tuple[li
             raise DataError(f"{file}: no column '{missing[0]}'; wanted the rows of a study ({', '.join(_NEEDED)})")
         wanted = [
             *_NEEDED,
-            *(c for c in ("group", "stage", "tokens_think", "source") if c in parquet.schema_arrow.names),
+            *(c for c in ("group", "stage", "stages") if c in parquet.schema_arrow.names),
         ]
         table = parquet.read(columns=wanted)
     except (pa.ArrowInvalid, OSError) as err:
@@ -100,6 +101,7 @@ def _arms(table: Any, file: Path, questions: Questions, only: str | None) -> tup
             task=text["task"].texts[text["task"].codes[at]],
             seed=int(number["seed"][at]),
             failed=len(rows) - len(graded),
+            settings=_passes(table, graded, extra),
             unreadable=int((text["verdict"].codes[graded] == unread_code).sum()),
             extra={
                 # Our stages have names; the numbers 1-3 are the authors'.
@@ -113,6 +115,22 @@ def _arms(table: Any, file: Path, questions: Questions, only: str | None) -> tup
         known = ", ".join(text["model"].texts)
         raise DataError(f"{file}: no graded row{f' of model {only!r}' if only else ''}; models in it: {known}")
     return arms, _notes(arms, file)
+
+
+def _passes(table: Any, rows: NDArray[np.int64], extra: dict[str, _Coded]) -> dict[str, int]:
+    """Budgets of the thinking and the answer pass, from the first row that an answer pass answered."""
+    if "stages" not in table.column_names or "stage" not in extra:
+        return {}
+    named = extra["stage"]
+    if "extract" not in named.texts:
+        return {}
+    found = rows[named.codes[rows] == named.texts.index("extract")]
+    if len(found) == 0:
+        return {}
+    # A stage is written as [name, budget, ...].
+    stages = {str(s[0]): int(s[1]) for s in json.loads(table["stages"][int(found[0])].as_py() or "[]")}
+    wanted = {"think": stages.get("think"), "answer": stages.get("extract")}
+    return {k: v for k, v in wanted.items() if v is not None}
 
 
 def _code(column: _Coded, word: str) -> int:

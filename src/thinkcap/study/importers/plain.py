@@ -53,6 +53,18 @@ class Overrides:
     model: str | None = None
 
 
+def served_as(model: str) -> tuple[str, str | None]:
+    """Model and policy from a name of our own gateway, `NAME+POLICY`; other names pass as they are.
+
+    >>> served_as("local/pebble+nothink"), served_as("c4ai/command-r+")
+    (('local/pebble', 'nothink'), ('c4ai/command-r+', None))
+    """
+    from thinkcap.policies.registry import POLICIES
+
+    name, _, policy = model.rpartition("+")
+    return (name, policy) if name and policy.partition("(")[0] in POLICIES else (model, None)
+
+
 def parse_map(text: str) -> dict[str, str]:
     """`id=idx,correct=acc` as a table; refuses fields that do not exist."""
     table = {}
