@@ -30,6 +30,7 @@ def write_picture(material: Material, path: Path) -> Path:
     lines = [("think", "thinking", VERMILLION, "s"), ("nothink", "no thinking", BLUE, "o")]
     lines += [(best, best, GREEN, "^")] if best else []
     budgets: list[int] = []
+    ends: list[tuple[float, str, str]] = []
     for policy, label, colour, marker in lines:
         arms = sorted((a for a in found.arms if a.policy == policy and a.budget), key=lambda a: a.budget or 0)
         if not arms:
@@ -39,8 +40,13 @@ def write_picture(material: Material, path: Path) -> Path:
         axes.plot(x, [100 * (a.accuracy.value or 0) for a in arms], color=colour, marker=marker, linewidth=2)
         low, high = ([100 * (getattr(a.accuracy, end) or 0) for a in arms] for end in ("low", "high"))
         axes.fill_between(x, low, high, color=colour, alpha=0.14)
-        end = 100 * (arms[-1].accuracy.value or 0)
-        axes.annotate(f" {label}", (x[-1], end), color=colour, weight="bold", va="center", fontsize=10)
+        ends.append((100 * (arms[-1].accuracy.value or 0), label, colour))
+    height = -100.0
+    for end, label, colour in sorted(ends):
+        # Labels of lines that meet are kept a line apart.
+        height = max(end, height + 6.5)
+        place = (max(budgets) * 1.06, height)
+        axes.annotate(label, place, color=colour, weight="bold", va="center", fontsize=10)
     budgets_axis(axes, budgets)
     axes.set_xlim(min(budgets) * 0.9, max(budgets) * 1.9)
     axes.set_ylim(0, 102)

@@ -167,7 +167,10 @@ function startCharts() {
   new Plot("Chance that a chain ends next", hazardChart, { click: caps, say: () => "Of chains that came this far, per token; whole task" });
   new Plot("What thinking needs", tiersChart, { say: solved });
   new Plot("How much of the cap is used", usedChart, { click: toCap, say: () => `At ${budget()}: ${named(USED, (v) => percent(v, 0))}` });
+  const drawKey = () => fill(byId("key"), shown().map((p) => make("span", {}, make("span", { class: "swatch", style: { background: swatchFill(p) } }), data.policies[p])));
+  drawKey();
   onChange((keys) => {
+    if (keys.has("shown") || keys.has("theme")) drawKey();
     if (["shown", "group", "task", "theme"].some((k) => keys.has(k))) for (const p of plots) p.draw();
     else if (keys.has("cap")) for (const p of plots) p.point();
   });

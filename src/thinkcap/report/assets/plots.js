@@ -56,13 +56,14 @@ class Plot {
     this.when = when;
     this.note = make("p");
     this.holder = make("div", { class: "plot", role: "img", "aria-label": title });
+    this.tall = byId("charts").childElementCount ? 220 : 300;
     this.box = make("div", { class: "chart", "data-chart": title }, make("h3", {}, title), this.note, this.holder);
     byId("charts").append(this.box);
     plots.push(this);
     new ResizeObserver(() => this.resize()).observe(this.holder);
   }
 
-  size() { return { width: Math.max(220, Math.floor(this.holder.clientWidth)), height: 230 }; }
+  size() { return { width: Math.max(220, Math.floor(this.holder.clientWidth)), height: this.tall }; }
   resize() { if (this.u && this.u.width !== this.size().width) this.u.setSize(this.size()); }
 
   draw() {

@@ -45,7 +45,7 @@ function why(q, policy, cell, detail) {
   if (verdict === "u" || answer === null) return cut ? "The chain was cut before it stated an answer." : "No answer could be read in what it said.";
   const source = `${LEVEL[cell[1]] || "Read from the text"}${cell[5] ? ", in an unfinished thought" : ""}`;
   const same = verdict === "r" ? "means the same as" : "is not equal to";
-  return detail.gold === null ? `${source}.` : `${source}; ${answer} ${same} ${detail.gold}.`;
+  return detail.gold === null ? `${source}.` : `${source}; \u201c${answer}\u201d ${same} \u201c${detail.gold}\u201d.`;
 }
 
 function methodsBox(q, detail) {

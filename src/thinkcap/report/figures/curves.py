@@ -87,8 +87,12 @@ def _pareto(
             front.append((cost, right))
             best = right
     axes.step([c for c, _ in front], [100 * r for _, r in front], where="post", color="0.5", linewidth=1, zorder=1)
-    axes.set_xscale("log")
-    axes.set_xlabel(label)
+    if prices:
+        axes.set_xscale("log")
+        axes.set_xlabel(label)
+    else:
+        top = max(c for c, _, _ in points)
+        budgets_axis(axes, [2**k for k in range(3, 24) if 2**k <= 2 * top and 2**k >= min(points)[0] / 2], label)
     percent_axis(axes, "accuracy, %")
     axes.set_title(subject.title, fontsize=10)
     legend(axes, len(series))

@@ -64,7 +64,8 @@ def hazard(subject: Subject) -> Any:
         style = {"color": VERMILLION, "linestyle": "--", "linewidth": 1.2, "label": "closest that falls"}
         axes.step(middle, fits, where="mid", **style)
         axes.legend(frameon=False, fontsize=9)
-    axes.set_ylim(0, None)
+    # The last bins hold few chains: their bands would hide everything else.
+    axes.set_ylim(0, 2.2 * max(value) or None)
     axes.set_xlabel("tokens so far")
     axes.set_ylabel("chance to end at the next token, %")
     axes.set_title(subject.title, fontsize=10)

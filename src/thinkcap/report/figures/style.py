@@ -32,6 +32,7 @@ def new(width: float = 6.4, height: float = 4.0) -> tuple[Any, Any]:
 def look(index: int) -> dict[str, Any]:
     """Colour, marker and dash of the n-th series; eight colours, then the next dash."""
     return {
+        "markerfacecolor": "white" if index >= 8 else COLOURS[index % 8],
         "color": COLOURS[index % 8],
         "marker": MARKERS[index % 8],
         "linestyle": DASHES[(index // 8) % 4],

@@ -64,8 +64,8 @@ class Table:
 
     @property
     def empty(self) -> bool:
-        """No row has a number."""
-        return all(any(cell is NOT_RUN for cell in row.cells) for row in self.rows)
+        """No row was made from records."""
+        return all(not row.arms and any(cell is NOT_RUN for cell in row.cells) for row in self.rows)
 
     def column(self, name: str) -> list[Any]:
         at = [c.name for c in self.columns].index(name)
