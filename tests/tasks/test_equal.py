@@ -670,11 +670,11 @@ def test_sets_have_no_order_and_tuples_have(values: list[int], chance) -> None: 
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="0123456789{}\\$^_()[]xyi+-*/=<>,;:%!|& \nfracsqtbegin½√π", max_size=60))
 def test_no_text_raises_or_takes_long(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     decide("\\frac{1}{2}", text, "math")
     decide(text, "5", "number")
     decide("(B)", text, "label")
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 @settings(max_examples=200, deadline=None)
@@ -697,10 +697,10 @@ def test_every_readable_text_equals_itself(text: str) -> None:
     ],
 )
 def test_bombs_are_unreadable_within_a_second(bomb: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert decide("1", bomb, "math") is Decision.UNREADABLE
     assert not equal("1", bomb, "math")
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 @pytest.mark.parametrize("nothing", [None, "", "   ", "\n"])
