@@ -103,10 +103,12 @@ def app_running(app: Any) -> Iterator[str]:
 
 @contextmanager
 def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, Gateway]]:
-    """`models` is a ScriptedEngine, opened Models, or names for the configuration."""
+    """`models` is a ScriptedEngine, opened Models, a model's name, or tables of the configuration."""
 
     async def main(tell: Callable[[Any], None], stop: asyncio.Event) -> None:
-        named = {"model": models} if isinstance(models, str | list) else {}
+        named: dict[str, Any] = {"model": models} if isinstance(models, str) else {}
+        if isinstance(models, list):
+            named = {"models": models}
         config = ServeConfig.from_mapping({"port": 0, "ping_s": 5, **named, **settings})
         metrics = Metrics()
         if isinstance(models, ScriptedEngine):

