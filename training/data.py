@@ -91,10 +91,7 @@ def rows(rng: Random, renderer: Renderer, excluded: frozenset[str]) -> Iterator[
             fits = [i for i, d in enumerate(waiting) if len(d) <= ROW - at]
             if not fits:
                 break
-            if at < ROW // 2:
-                pick = rng.choice(fits)
-            else:
-                pick = max(fits, key=lambda i: len(waiting[i]))
+            pick = rng.choice(fits) if at < ROW // 2 else max(fits, key=lambda i: len(waiting[i]))
             document = waiting[pick]
             row[at : at + len(document)] = document
             at += len(document)
@@ -106,12 +103,10 @@ def _work(path: str, first: int, count: int, total: int, seed: int, folder: str 
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     ring = np.memmap(path, dtype=np.uint16, mode="r+", shape=(total, ROW))
     renderer = Renderer(Encoder(TOKENIZER))
-    made = 0
     excluded = benchmark_questions(Path(folder) if folder else None)
-    for row in rows(Random(seed), renderer, excluded):
+    for made, row in enumerate(rows(Random(seed), renderer, excluded)):
         ring[first + made % count] = row
-        made += 1
-        filled[first // count] = made  # type: ignore[index]
+        filled[first // count] = made + 1  # type: ignore[index]
 
 
 class Ring:

@@ -31,7 +31,7 @@ class Decoder:
         return written
 
     def _batch(self, prompts: list[list[int]], limit: int, temperature: float) -> list[list[int]]:
-        net, shape, device = self.network, self.network.shape, self.device
+        shape, device = self.network.shape, self.device
         width = max(map(len, prompts))
         rows = len(prompts)
         ids = torch.full((rows, width), self.pad, device=device)

@@ -98,7 +98,7 @@ def load_numpy_bf16(path: Path) -> dict[str, np.ndarray]:
 def _write_vocabulary(writer: gguf.GGUFWriter) -> None:
     spec = json.loads((HF / "tokenizer.json").read_text())
     vocabulary: dict[str, int] = dict(spec["model"]["vocab"])
-    kinds = {t: gguf.TokenType.NORMAL for t in vocabulary}
+    kinds = dict.fromkeys(vocabulary, gguf.TokenType.NORMAL)
     for token in spec["added_tokens"]:
         vocabulary[token["content"]] = token["id"]
         kinds[token["content"]] = gguf.TokenType.CONTROL if token["special"] else gguf.TokenType.USER_DEFINED
@@ -138,7 +138,7 @@ def main() -> None:
         required=True,
         type=Path,
         nargs="+",
-        help="folders that training wrote, in order; the weights of the last are released, the records of all kept",
+        help="folders that training wrote, in order; the last one's weights are released",
     )
     options = parser.parse_args()
     run = options.runs[-1]

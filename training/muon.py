@@ -1,4 +1,4 @@
-"""Muon for matrices (momentum made orthogonal), Adam for the rest: fewer steps to the same loss than Adam alone."""
+"""Muon for matrices (momentum made orthogonal), Adam for the rest: the same loss in fewer steps."""
 
 from __future__ import annotations
 

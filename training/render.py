@@ -1,4 +1,4 @@
-"""From a problem to a training document: the product's prompts, a trace cut where the product may cut it, an answer.
+"""From a problem to a training document: the product's prompts, a trace cut anywhere, an answer.
 
 Every text a model is shown comes from `thinkcap.core.prompts`, and traces are spliced as token ids (head, cut
 trace, tail, each tokenized on its own), exactly as the product does it.
@@ -112,7 +112,7 @@ class Renderer:
         return PROMPTS.asked(problem.question, problem.form)
 
     def document(self, problem: Problem, form: str, rng: Random, other: Problem | None = None) -> Document:
-        encode, asked = self.encode, self.asked(problem)
+        asked = self.asked(problem)
         work = WORKINGS[problem.family]
         system = "You are a helpful assistant." if rng.random() < 0.02 else ""
         if rng.random() < 0.04:

@@ -1,4 +1,4 @@
-"""Trains the tokenizer: byte-level BPE with single digits and the Qwen2 split, so that three libraries split alike.
+"""Trains the tokenizer: byte-level BPE, single digits, the Qwen2 split, so that three libraries split alike.
 
 python -m training.tokenizer --vocab 1024
 """
@@ -18,7 +18,10 @@ from training.workings import WORKINGS
 HOME = Path("src/thinkcap/model/pebble")
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 MARKS = ("<think>", "</think>")
-SPLIT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 TEMPLATE = Path(__file__).with_name("chat_template.jinja")
 
 

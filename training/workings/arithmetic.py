@@ -131,7 +131,7 @@ def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
 def _product(pieces: list[Piece], rng: Random, at: int, a: int, b: int, slip: bool) -> bool:
     """Adds the working of one product; True when a wanted slip still has to find its place."""
     result = a * b
-    checked = slip and hard(a, b) or looks_again(hard(a, b), rng)
+    checked = (slip and hard(a, b)) or looks_again(hard(a, b), rng)
     where = None
     if slip and checked:
         row = rng.randrange(len(str(b)))

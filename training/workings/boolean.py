@@ -62,7 +62,7 @@ def _pass(tokens: list[str], done: bool, slip_at: int = -1, leftmost: bool = Tru
 def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
     tokens = list(problem.work["tokens"])
     total = steps_of(problem)
-    second = slip and deserves_second(tokens) or looks_again(deserves_second(tokens), rng)
+    second = (slip and deserves_second(tokens)) or looks_again(deserves_second(tokens), rng)
     second = second and len(tokens) <= 36
     slip_at = rng.randrange(total) if slip and second else -1
     first, found = _pass(tokens, True, slip_at)

@@ -6,8 +6,8 @@ from calendar import monthrange
 from datetime import date
 from random import Random
 
-from thinkcap.tasks.families.dates import MONTHS, Move, moved, slashed
 from thinkcap.tasks.families.problem import LETTERS, Problem
+from thinkcap.tasks.families.told_dates import MONTHS, Move, moved, slashed
 from training.workings.piece import Piece, looks_again
 
 _UNITS = {"d": "days", "m": "months", "y": "years"}
@@ -60,7 +60,7 @@ def _month_text(day: date) -> str:
 
 
 def _walk(day: date, days: int, slip: int = -1, off: int = 0) -> tuple[list[tuple[str, bool]], date, bool]:
-    """A walk by days with the count left after each month; at month number `slip` the count goes wrong by `off`."""
+    """A walk by days with the count left after each month; at month `slip` it goes wrong by `off`."""
     sign = "+" if days >= 0 else "-"
     text = f"{slashed(day)}{sign}{abs(days)} days: "
     left = day.day + days
@@ -160,7 +160,7 @@ def _move_days(
     if not wrong and not looks_again(crossed, rng):
         return slip
     state = settled + (not wrong)
-    back, home, _ = _walk(found, -days)
+    back, _, _ = _walk(found, -days)
     pieces.append(Piece("Let me go back.\n", state, sound=not wrong))
     pieces += [Piece(text, state, learn, sound=not wrong) for text, learn in back]
     if not wrong:

@@ -50,7 +50,7 @@ def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
     pieces += search
     order = _order(problem)
     deserved = dead or count >= 5
-    second = slip and deserved or looks_again(deserved, rng)
+    second = (slip and deserved) or looks_again(deserved, rng)
     if slip and second:
         at = rng.randrange(count - 1)
         wrong = list(order)

@@ -68,7 +68,7 @@ def think(problem: Problem, rng: Random, slip: bool = False) -> list[Piece]:
     start = list(work["states"][0])
     said = ", ".join(f"{p} {i} {x}" for p, i, x in zip(people, work["items"], start, strict=True))
     pieces = [Piece(said + "\n", 0)]
-    second = slip and deserves_second(problem) or looks_again(deserves_second(problem), rng)
+    second = (slip and deserves_second(problem)) or looks_again(deserves_second(problem), rng)
     slip_at = rng.randrange(len(swaps)) if slip and second else -1
     found = _forward(pieces, problem, start, slip_at)
     right = work["states"][-1][asked]

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from random import Random
 
-from thinkcap.tasks.families.problem import NAMES, Problem
+from thinkcap.tasks.families.problem import NAMES, Problem, words
 
-_THINGS = (
+_THINGS = words(
     "apples marbles stamps coins books pencils shells cards tickets eggs beads stones plums bricks nails seeds "
     "cookies bottles tiles roses lamps boxes candles jars"
-).split()
+)
 
 _TOLD = {
     "+": (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from random import Random
 
-from thinkcap.tasks.families.problem import LETTERS, NAMES, Problem, listed, made_up, options_block, sample
+from thinkcap.tasks.families.problem import LETTERS, NAMES, Problem, listed, made_up, options_block, sample, words
 
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 _NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth", 7: "seventh"}
@@ -58,7 +58,7 @@ _SCENES = (
     ),
     Scene(
         opens=("A shelf holds {n} books: {all}.", "On the shelf stand {n} books: {all}."),
-        things=tuple(f"{c} book" for c in "red blue green yellow orange purple black white brown gray".split()),
+        things=tuple(f"{c} book" for c in words("red blue green yellow orange purple black white brown gray")),
         before=("{a} is to the left of {b}",),
         after=("{a} is to the right of {b}",),
         first="{a} is the leftmost",

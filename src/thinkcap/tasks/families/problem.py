@@ -30,15 +30,21 @@ class Problem:
 
 LETTERS = "ABCDEFGH"
 
-NAMES = (
+
+def words(text: str, between: str | None = None) -> list[str]:
+    """A word list that reads as text."""
+    return text.split(between)
+
+
+NAMES = words(
     "Alice Bob Claire Dave Eve Fred Gertrude Hugo Ivy Jane John Kara Leo Mia Noah Olga Paul Quinn Rosa Sam Tina "
     "Umar Vera Will Xena Yusuf Zoe Anna Ben Carl Dora Emil Fay Gus Hana Ian Jack Kim Liam Maya Nils Omar Pia "
     "Ravi Sara Tom Una Victor Wendy Yara Rob Ada Dan Joe Mel Amy Eli Ana Max Ruth Lena Otto Nora Felix"
-).split()
+)
 
 
-_SYLLABLES = (
-    "ba be bi bo da de di fo ga go ka ki la le lo ma me mo mya na no pa pe ra ri ro sa so ta te ti vo za".split()
+_SYLLABLES = words(
+    "ba be bi bo da de di fo ga go ka ki la le lo ma me mo mya na no pa pe ra ri ro sa so ta te ti vo za"
 )
 _ENDINGS = ("", "", "n", "r", "l", "s", "x", "ck", "nt", "rn", "le", "by", "yle")
 

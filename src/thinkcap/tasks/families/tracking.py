@@ -10,25 +10,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from thinkcap.tasks.families.problem import LETTERS, NAMES, Problem, listed, made_up, options_block, people, sample
+from thinkcap.tasks.families.problem import (
+    LETTERS,
+    NAMES,
+    Problem,
+    listed,
+    made_up,
+    options_block,
+    people,
+    sample,
+    words,
+)
 
-_COLOURS = "red blue green yellow orange purple pink black white brown gray silver golden teal violet".split()
-_BOOKS = (
+_COLOURS = words("red blue green yellow orange purple pink black white brown gray silver golden teal violet")
+_BOOKS = words(
     "Ulysses;Frankenstein;Lolita;Moby Dick;Catch-22;The Pearl;The Odyssey;The Great Gatsby;Dracula;Emma;Beloved;"
     "Hamlet;The Iliad;The Trial;Don Quixote;Hound of the Baskervilles;The Fellowship of the Ring;Jane Eyre;"
     "War and Peace;The Stranger;Middlemarch;Brave New World;The Time Machine;A Tale of Two Cities;Kim;Walden;"
-    "Lord of the Flies;Heart of Darkness;The Call of the Wild;Gulliver's Travels"
-).split(";")
-_POSITIONS = (
+    "Lord of the Flies;Heart of Darkness;The Call of the Wild;Gulliver's Travels",
+    ";",
+)
+_POSITIONS = words(
     "goalkeeper;striker;fullback;benchwarmer;cheerleader;left winger;right winger;center midfielder;"
-    "left midfielder;right midfielder;sweeper;captain;left back;right back;center back;forward;playmaker;reserve"
-).split(";")
-_PARTNERS = (
+    "left midfielder;right midfielder;sweeper;captain;left back;right back;center back;forward;playmaker;reserve",
+    ";",
+)
+_PARTNERS = words(
     "Helga Lola Ophelia Izzi Melissa Karl Rodrigo Patrick Jamie Sam Bertha Cleo Dmitri Elsa Franz Greta Henri "
     "Ingrid Jorge Klaus Lucia Marcel Nadia Oskar Petra Ramon Sonia Theo Ursula Viktor"
-).split()
-_JOBS = "cooking;sweeping;the laundry;the garden;the dishes;shopping;painting;the accounts;night watch".split(";")
-_SEATS = "the window seat;the aisle seat;the back row;the front row;the sofa;the armchair;the bench".split(";")
+)
+_JOBS = words("cooking;sweeping;the laundry;the garden;the dishes;shopping;painting;the accounts;night watch", ";")
+_SEATS = words("the window seat;the aisle seat;the back row;the front row;the sofa;the armchair;the bench", ";")
 
 
 @dataclass(frozen=True)
