@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import KEY, SLOTS, write_tiny
+from tiny import KEY, SLOTS, write_tiny, write_tiny_hf
 
 from thinkcap.engines.llamacpp import start_server
 
@@ -23,3 +23,10 @@ def served(tiny: Path) -> Iterator[str]:
     server: list[Any] = [start_server(tiny, 2048, SLOTS, 0, KEY)]
     yield server[0].listening_address
     server.clear()
+
+
+@pytest.fixture(scope="session")
+def tiny_hf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for package in ("torch", "transformers"):
+        pytest.importorskip(package, reason=f"needs {package}: pip install 'thinkcap[hf]'", exc_type=ImportError)
+    return write_tiny_hf(tmp_path_factory.mktemp("model") / "tiny")

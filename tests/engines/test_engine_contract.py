@@ -1,4 +1,4 @@
-"""What every engine promises, asked of each: scripted, embedded, remote by ids, remote over chat."""
+"""What every engine promises, asked of each: scripted, embedded, transformers, remote by ids, remote over chat."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from thinkcap.core.types import Completion, Question, Request, Sampling, Span
 from thinkcap.engines import open_engine
 from thinkcap.engines.scripted import ScriptedEngine
 
-KINDS = ("scripted", "embedded", "ids", "chat")
-BY_IDS = ("scripted", "embedded", "ids")
+KINDS = ("scripted", "embedded", "ids", "chat", "hf")
+BY_IDS = ("scripted", "embedded", "ids", "hf")
 LONG = 1500
 
 
@@ -31,6 +31,8 @@ async def opened(kind: str, tiny: Path, served: str) -> Engine:
         return ScriptedEngine(scripted_reply, sampled=True)
     if kind == "embedded":
         return await open_engine(str(tiny), concurrency=SLOTS, replicas=2)
+    if kind == "hf":
+        return await open_engine(str(tiny), concurrency=SLOTS)
     return await open_engine(f"{served}/v1", transport=kind)
 
 
@@ -39,6 +41,8 @@ async def engine(
     request: pytest.FixtureRequest, tiny: Path, served: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Engine]:
     monkeypatch.setenv("THINKCAP_API_KEY", KEY)
+    if request.param == "hf":
+        tiny = request.getfixturevalue("tiny_hf")
     found = await opened(request.param, tiny, served)
     yield found
     await found.aclose()
@@ -202,13 +206,13 @@ async def test_cancelling_frees_the_slots(engine: Engine) -> None:
         assert (await complete(engine, asked(9, budget=4))).generated > 0
 
 
-@pytest.mark.parametrize("engine", ["embedded", "ids"], indirect=True)
+@pytest.mark.parametrize("engine", ["embedded", "ids", "hf"], indirect=True)
 async def test_a_prompt_beyond_the_context_is_refused_with_its_numbers(engine: Engine) -> None:
     with pytest.raises(EngineRefused, match="budget of 2048 exceed the context of 2048"):
         await complete(engine, asked(1, budget=2048))
 
 
-@pytest.mark.parametrize("engine", ["embedded", "ids"], indirect=True)
+@pytest.mark.parametrize("engine", ["embedded", "ids", "hf"], indirect=True)
 async def test_options_apply_to_answer_passes_and_unknown_ones_are_refused(engine: Engine) -> None:
     whole = await complete(engine, asked(3))
     mark = next(c for c in whole.text[2:] if c.isascii() and c.isalnum())

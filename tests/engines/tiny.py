@@ -7,6 +7,7 @@ is noise, often no valid UTF-8, which is what decoding must survive.
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 
@@ -37,7 +38,8 @@ NEVER = (
 _WIDTH, _LAYERS, _HEADS, _KV, _HEAD, _INNER, _CONTEXT = 64, 2, 4, 2, 32, 128, 2048
 
 
-def write_tiny(path: Path, template: str = SWITCHED, seed: int = 1, end_scale: float = 1.6) -> Path:
+def weights(seed: int = 1, end_scale: float = 1.6) -> tuple[list[str], list[int], dict[str, np.ndarray]]:
+    """Tokens, their kinds, and tensors under GGUF's names."""
     rng = np.random.default_rng(seed)
     by_byte = sorted(byte_alphabet().items(), key=lambda item: item[1])
     tokens = [c for c, _ in by_byte] + ["th", END, START, OPEN, CLOSE]
@@ -73,6 +75,11 @@ def write_tiny(path: Path, template: str = SWITCHED, seed: int = 1, end_scale: f
             f"blk.{n}.ffn_up.weight": matrix(_INNER, _WIDTH, 2.0),
             f"blk.{n}.ffn_down.weight": matrix(_WIDTH, _INNER, 2.0),
         }
+    return tokens, kinds, tensors
+
+
+def write_tiny(path: Path, template: str = SWITCHED, seed: int = 1, end_scale: float = 1.6) -> Path:
+    tokens, kinds, tensors = weights(seed, end_scale)
     values = [
         ("general.architecture", "qwen3"),
         ("general.name", "tiny"),
@@ -98,6 +105,85 @@ def write_tiny(path: Path, template: str = SWITCHED, seed: int = 1, end_scale: f
     ]
     path.write_bytes(_gguf(values, tensors))
     return path
+
+
+_NAMES = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+
+
+def write_tiny_hf(folder: Path, template: str = SWITCHED) -> Path:
+    """The same model as a folder for transformers."""
+    from safetensors.numpy import save_file
+
+    tokens, kinds, tensors = weights()
+    named = {
+        "model.embed_tokens.weight": tensors["token_embd.weight"],
+        "model.norm.weight": tensors["output_norm.weight"],
+        "lm_head.weight": tensors["output.weight"],
+    }
+    for n in range(_LAYERS):
+        for ours, theirs in _NAMES.items():
+            named[f"model.layers.{n}.{theirs}.weight"] = tensors[f"blk.{n}.{ours}.weight"]
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(named, folder / "model.safetensors", metadata={"format": "pt"})
+    end = tokens.index(END)
+    config = {
+        "architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3",
+        "vocab_size": len(tokens),
+        "hidden_size": _WIDTH,
+        "intermediate_size": _INNER,
+        "num_hidden_layers": _LAYERS,
+        "num_attention_heads": _HEADS,
+        "num_key_value_heads": _KV,
+        "head_dim": _HEAD,
+        "max_position_embeddings": _CONTEXT,
+        "rope_theta": 10000.0,
+        "rms_norm_eps": 1e-6,
+        "tie_word_embeddings": False,
+        "dtype": "float32",
+        "eos_token_id": end,
+    }
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    added = [
+        {"id": i, "content": t, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+        | {"special": kinds[i] == 3}
+        for i, t in enumerate(tokens)
+        if kinds[i] != 1
+    ]
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": added,
+        "pre_tokenizer": byte_level,
+        "decoder": byte_level,
+        "model": {
+            "type": "BPE",
+            "vocab": {t: i for i, t in enumerate(tokens) if kinds[i] == 1},
+            "merges": [["t", "h"]],
+            "byte_fallback": False,
+            "ignore_merges": False,
+        },
+    }
+    about = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END, "chat_template": template}
+    for name, value in (
+        ("config.json", config),
+        ("generation_config.json", {"eos_token_id": end}),
+        ("tokenizer.json", tokenizer),
+        ("tokenizer_config.json", about),
+    ):
+        (folder / name).write_text(json.dumps(value))
+    return folder
 
 
 def _gguf(values: list[tuple[str, object]], tensors: dict[str, np.ndarray]) -> bytes:

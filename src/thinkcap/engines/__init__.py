@@ -7,6 +7,7 @@ engine = await open_engine("http://localhost:8000/v1#Qwen/Qwen3-8B", concurrency
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.errors import ConfigError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 ENGINES = {
     "llamacpp": "thinkcap.engines.llamacpp:open_engine",
+    "hf": "thinkcap.engines.hf:open_engine",
     "openai": "thinkcap.engines.openai:open_engine",
 }
 """Lazy `module:attribute` of each engine's `async open_engine(model, **options) -> Engine`."""
@@ -28,12 +30,14 @@ def engine_for(model: str) -> str:
         return "openai"
     if model == "bundled" or model.lower().endswith(".gguf"):
         return "llamacpp"
+    if (Path(model).expanduser() / "config.json").is_file():
+        return "hf"
     module, colon, factory = model.partition(":")
     if colon and factory.isidentifier() and all(part.isidentifier() for part in module.split(".")):
         return model
     raise ConfigError(
-        f"cannot tell what model '{model}' is; wanted `bundled`, a path that ends in .gguf, http://host/v1#name, "
-        f"or your own my.module:factory"
+        f"cannot tell what model '{model}' is; wanted `bundled`, a path that ends in .gguf, a folder with a "
+        f"transformers model (config.json), http://host/v1#name, or your own my.module:factory"
     )
 
 

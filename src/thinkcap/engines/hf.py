@@ -1,0 +1,273 @@
+"""Hugging Face transformers in this process, on the CPU or a GPU: a folder with `config.json`, ids in and out.
+
+A thread of its own runs the model; flows that ask at the same time are written in one batch, joined and left
+between steps. In float32 the tokens are those of a plain `generate`.
+
+    engine = await open_engine("models/qwen3-8b", concurrency=64)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import platform
+import threading
+from collections import deque
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt
+from thinkcap.core.errors import ConfigError, EngineError, EngineRefused, Unsupported
+from thinkcap.core.names import nearest
+from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.types import Request, Sampling
+from thinkcap.engines.hf_batch import Batch, Job
+from thinkcap.engines.hf_words import Shown, Words
+from thinkcap.engines.manner import CLOSE, Manner, NothinkBy, check_nothink_by
+from thinkcap.engines.splice import Splicer, constraints, schema
+
+_DTYPES = ("auto", "float32", "bfloat16", "float16")
+_CPU_FLOWS, _GPU_FLOWS = 16, 128
+_PREFILL = 16384
+"""Prompt tokens, padding included, that are read at once before the running sequences get their next token."""
+_OUTSIDE = ("linear", "mamba", "conv", "recurrent")
+"""Kinds of layers without a cache of keys and values that could be moved and joined."""
+
+
+async def open_engine(
+    model: str,
+    *,
+    concurrency: int = 0,
+    context: int = 0,
+    nothink_by: NothinkBy = "auto",
+    prompts: Prompts = PROMPTS,
+    device: str = "auto",
+    dtype: str = "auto",
+) -> Engine:
+    """`dtype` auto is float32 on the CPU and what the model was saved in on a GPU."""
+    check_nothink_by(nothink_by)
+    if dtype not in _DTYPES:
+        raise ConfigError(f"unknown dtype '{dtype}'{nearest(dtype, _DTYPES)}")
+    if concurrency < 0:
+        raise ConfigError("concurrency cannot be negative; 0 lets thinkcap choose")
+    folder, network, tokenizer = await asyncio.to_thread(_load, model, device, dtype)
+    config = network.config.get_text_config()
+    whole = int(getattr(config, "max_position_embeddings", 0) or 0)
+    if context < 0 or (whole and context > whole):
+        raise ConfigError(f"context is {context}; wanted 1 to {whole}, what '{folder.name}' was made for")
+    words = Words(tokenizer, network.generation_config)
+    manner = await Manner.found(words.render, str(tokenizer.chat_template), nothink_by, prompts)
+    close = await words.tokenize(CLOSE, False)
+    kind = str(network.dtype).removeprefix("torch.")
+    import torch
+    import transformers
+
+    gpu = network.device.type == "cuda"
+    card = EngineCard(
+        engine="hf",
+        model=folder.name,
+        fingerprint=f"{await asyncio.to_thread(_fingerprint, folder)}-{kind}",
+        transport="ids",
+        switch=manner.switch,
+        context=context or whole,
+        close_id=close[0] if len(close) == 1 else None,
+        concurrency=concurrency or (_GPU_FLOWS if gpu else _CPU_FLOWS),
+        dtype=kind,
+        version=f"transformers {transformers.__version__}, torch {torch.__version__}",
+        hardware=torch.cuda.get_device_name(network.device) if gpu else platform.machine(),
+    )
+    return HfEngine(network, words, card, manner)
+
+
+class HfEngine:
+    def __init__(self, network: Any, words: Words, card: EngineCard, manner: Manner) -> None:
+        self.card = card
+        self._words = words
+        self._splicer = Splicer(manner, words.render, words.tokenize)
+        self._line: deque[_Waiting] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, args=(network,), name="thinkcap-hf", daemon=True)
+        self._thread.start()
+
+    async def prompt(self, request: Request) -> Prompt:
+        if schema(request, self.card.model) is not None:
+            raise Unsupported(
+                f"'{self.card.model}' runs in transformers, which binds no answer to a response format; "
+                f"serve it with vLLM or llama.cpp for that"
+            )
+        return await self._splicer.prompt(request, constraints(request, {"stop": "stop"}, self.card.model))
+
+    async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
+        if prompt.ids is None:
+            raise Unsupported(f"'{self.card.engine}' takes token ids; this prompt was made for a chat transport")
+        if self.card.context and len(prompt.ids) + limit > self.card.context:
+            raise EngineRefused(
+                f"prompt of {len(prompt.ids)} tokens and a budget of {limit} exceed the context of "
+                f"{self.card.context} tokens; lower the budget or take a model with a larger context"
+            )
+        stop = tuple(prompt.body.get("stop", ()))
+        job = Job(prompt.ids, limit, sampling, self._words.ends)
+        if stop:
+            job.stops = lambda ids: self._words.stopped(ids, stop) is not None
+        waiting = _Waiting(job, asyncio.get_running_loop(), Shown(self._words, stop, emit) if emit else None)
+        with self._changed:
+            if self._closed:
+                raise EngineError(f"the engine of '{self.card.model}' is closed; open it again")
+            self._line.append(waiting)
+            self._changed.notify()
+        try:
+            await waiting.future
+        except asyncio.CancelledError:
+            job.cancelled = True
+            raise
+        text = self._words.stopped(job.ids, stop)
+        if text is None:
+            text = self._words.text(job.ids)
+        if waiting.shown:
+            waiting.shown.finish(text)
+        return Output(
+            text,
+            job.ended,
+            len(job.ids),
+            ids=tuple(job.ids),
+            fresh=len(job.ids),
+            prompt_tokens=len(prompt.ids),
+            finish="stop" if job.ended else "length",
+        )
+
+    async def read(self, ids: Sequence[int]) -> str:
+        return self._words.text(ids)
+
+    async def aclose(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        await asyncio.to_thread(self._thread.join)
+
+    def _work(self, network: Any) -> None:
+        """The model's thread: newcomers in, a token for all, those who are done out."""
+        batch = Batch(network, self._words.pad)
+        by_job: dict[Job, _Waiting] = {}
+        while True:
+            with self._changed:
+                while not (self._line or batch or self._closed):
+                    self._changed.wait()
+                if self._closed:
+                    break
+                new = self._newcomers(len(batch))
+            by_job |= {waiting.job: waiting for waiting in new}
+            try:
+                done = batch.join([waiting.job for waiting in new]) if new else []
+                done += batch.step() if batch else []
+            except (RuntimeError, ValueError, IndexError) as err:
+                # Out of memory, or a request the model cannot take: those in flight fail, the next may work.
+                batch.clear()
+                for waiting in by_job.values():
+                    waiting.fail(_failure(err, self.card))
+                by_job.clear()
+                continue
+            for job in done:
+                by_job.pop(job).finish()
+        for waiting in (*by_job.values(), *self._line):
+            waiting.fail(EngineError(f"the engine of '{self.card.model}' was closed while it wrote"))
+
+    def _newcomers(self, running: int) -> list[_Waiting]:
+        new: list[_Waiting] = []
+        longest = 0
+        while self._line and running + len(new) < self.card.concurrency:
+            longest = max(longest, len(self._line[0].job.prompt))
+            if new and longest * (len(new) + 1) > _PREFILL:
+                break
+            waiting = self._line.popleft()
+            if not waiting.job.cancelled:
+                new.append(waiting)
+        return new
+
+
+class _Waiting:
+    """The flow's side of a job; the model's thread reaches it through the loop only."""
+
+    def __init__(self, job: Job, loop: asyncio.AbstractEventLoop, shown: Shown | None) -> None:
+        self.job = job
+        self.shown = shown
+        self.future: asyncio.Future[None] = loop.create_future()
+        self._loop = loop
+        if shown:
+            job.wrote = lambda token: self._call(shown.add, token)
+
+    def finish(self) -> None:
+        self._call(self._settle, None)
+
+    def fail(self, error: EngineError) -> None:
+        self._call(self._settle, error)
+
+    def _settle(self, error: EngineError | None) -> None:
+        if self.future.done():
+            return
+        if error:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(None)
+
+    def _call(self, what: Any, *args: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(what, *args)
+        except RuntimeError:
+            # The flow's loop is gone, and with it everyone who wanted to know.
+            self.job.cancelled = True
+
+
+def _load(model: str, device: str, dtype: str) -> tuple[Path, Any, Any]:
+    folder = Path(model).expanduser().resolve()
+    try:
+        import torch
+        from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils.logging import disable_progress_bar
+    except ImportError as err:
+        raise ConfigError(f"transformers models need an extra: pip install 'thinkcap[hf]' ({err})") from err
+    disable_progress_bar()
+    where = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    kind = "float32" if dtype == "auto" and where == "cpu" else dtype
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        layers = getattr(config.get_text_config(), "layer_types", None) or ()
+        if odd := sorted({name for name in layers if any(word in name for word in _OUTSIDE)}):
+            raise Unsupported(f"'{folder}' has layers of kind {', '.join(odd)}; serve it with vLLM or SGLang")
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        network = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, dtype=kind if kind == "auto" else getattr(torch, kind)
+        )
+        network = network.to(where).eval()
+    except (OSError, ValueError, KeyError, RuntimeError) as err:
+        raise ConfigError(
+            f"transformers cannot load '{folder}' on '{where}' ({' '.join(str(err).split())[:300]}); wanted a "
+            f"folder with config.json, safetensors and a tokenizer"
+        ) from err
+    if not tokenizer.chat_template:
+        raise ConfigError(f"the tokenizer in '{folder}' has no chat template; wanted a model made for chat")
+    return folder, network, tokenizer
+
+
+def _failure(err: Exception, card: EngineCard) -> EngineError:
+    words = " ".join(str(err).split())[:300]
+    hint = "; lower --concurrency" if "memory" in words.lower() else ""
+    return EngineRefused(f"transformers failed on '{card.model}': {words}{hint}")
+
+
+def _fingerprint(folder: Path) -> str:
+    files = sorted(p for p in folder.iterdir() if p.suffix in (".json", ".safetensors", ".jinja", ".model"))
+    stats = tuple((path.resolve(), path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+    return _hash(stats)
+
+
+@lru_cache(maxsize=16)
+def _hash(files: tuple[tuple[Path, int, int], ...]) -> str:
+    """Weights, tokenizer, template and settings."""
+    whole = hashlib.sha256()
+    for path, _, _ in files:
+        with path.open("rb") as file:
+            whole.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return f"hf-{whole.hexdigest()[:32]}"

@@ -1,0 +1,168 @@
+"""Sequences written together by a transformers model, one token a step; others join and leave between steps.
+
+Shorter ones are padded on the left, so that all end in the same column: the cache of a newcomer is moved to the
+right until it does. Each sequence has positions, limit and random state of its own.
+
+    batch = Batch(model, pad=0)
+    done = batch.join(jobs)
+    while batch:
+        done += batch.step()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thinkcap.core.types import Sampling
+
+
+@dataclass(eq=False)
+class Job:
+    """One generation, and what is written of it so far."""
+
+    prompt: tuple[int, ...]
+    limit: int
+    sampling: Sampling
+    ends: frozenset[int]
+    stops: Callable[[Sequence[int]], bool] | None = None
+    """Whether the text so far holds a word that ends it."""
+    wrote: Callable[[int], None] | None = None
+    """Told of every token as it is chosen."""
+    ids: list[int] = field(default_factory=list)
+    ended: bool = False
+    cancelled: bool = False
+    random: Any = None
+
+    def take(self, token: int) -> None:
+        self.ids.append(token)
+        self.ended = token in self.ends or bool(self.stops and self.stops(self.ids))
+        if self.wrote:
+            self.wrote(token)
+
+    @property
+    def done(self) -> bool:
+        return self.ended or self.cancelled or len(self.ids) >= self.limit
+
+
+class Batch:
+    def __init__(self, model: Any, pad: int) -> None:
+        self._model = model
+        self._pad = pad
+        self._jobs: list[Job] = []
+        self._cache: Any = None
+        self._padded: Any = None
+        """How many columns of the cache are padding, for each sequence."""
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        return tuple(self._jobs)
+
+    def join(self, jobs: Sequence[Job]) -> list[Job]:
+        """Reads the prompts and writes a token for each; returns those that are done with it."""
+        import torch
+        from transformers import DynamicCache
+
+        longest = max(len(job.prompt) for job in jobs)
+        padded = torch.tensor([longest - len(job.prompt) for job in jobs], device=self._model.device)
+        rows = [[self._pad] * (longest - len(job.prompt)) + list(job.prompt) for job in jobs]
+        # Without a configuration every layer keeps all of its past: windows are the mask's business, and caches
+        # of different length can be joined.
+        cache = DynamicCache()
+        self._choose(jobs, self._forward(rows, padded, cache, 0))
+        self._merge(jobs, cache, padded)
+        return self._leave()
+
+    def step(self) -> list[Job]:
+        """One more token for every sequence; returns those that are done."""
+        past = int(self._cache.get_seq_length())
+        logits = self._forward([[job.ids[-1]] for job in self._jobs], self._padded, self._cache, past)
+        self._choose(self._jobs, logits)
+        return self._leave()
+
+    def clear(self) -> None:
+        self._jobs, self._cache, self._padded = [], None, None
+
+    def _forward(self, rows: list[list[int]], padded: Any, cache: Any, past: int) -> Any:
+        import torch
+
+        device = self._model.device
+        ids = torch.tensor(rows, device=device)
+        columns = torch.arange(past + ids.shape[1], device=device)
+        seen = (columns[None, :] >= padded[:, None]).long()
+        places = (columns[None, past:] - padded[:, None]).clamp(min=0)
+        with torch.inference_mode():
+            out = self._model(
+                input_ids=ids,
+                attention_mask=seen,
+                position_ids=places,
+                past_key_values=cache,
+                use_cache=True,
+                logits_to_keep=1,
+            )
+        return out.logits[:, -1].float()
+
+    def _choose(self, jobs: Sequence[Job], logits: Any) -> None:
+        best = logits.argmax(-1).tolist()
+        for row, job in enumerate(jobs):
+            job.take(best[row] if job.sampling.greedy else _drawn(logits[row], job))
+
+    def _merge(self, jobs: Sequence[Job], cache: Any, padded: Any) -> None:
+        import torch
+
+        if not self._jobs:
+            self._jobs, self._cache, self._padded = list(jobs), cache, padded
+            return
+        ours, theirs = int(self._cache.get_seq_length()), int(cache.get_seq_length())
+        width = max(ours, theirs)
+        for old, new in zip(self._cache.layers, cache.layers, strict=True):
+            old.keys = torch.cat([_moved(old.keys, width), _moved(new.keys, width)])
+            old.values = torch.cat([_moved(old.values, width), _moved(new.values, width)])
+        self._padded = torch.cat([self._padded + (width - ours), padded + (width - theirs)])
+        self._jobs += jobs
+
+    def _leave(self) -> list[Job]:
+        gone = [job for job in self._jobs if job.done]
+        if not gone:
+            return []
+        kept = [row for row, job in enumerate(self._jobs) if not job.done]
+        if not kept:
+            self.clear()
+            return gone
+        import torch
+
+        rows = torch.tensor(kept, device=self._padded.device)
+        self._padded = self._padded[rows]
+        # Columns that are padding for all who stay are of no use to anyone.
+        spare = int(self._padded.min())
+        for layer in self._cache.layers:
+            layer.keys = layer.keys[rows, :, spare:]
+            layer.values = layer.values[rows, :, spare:]
+        self._padded = self._padded - spare
+        self._jobs = [self._jobs[row] for row in kept]
+        return gone
+
+
+def _moved(states: Any, width: int) -> Any:
+    """The same states, ending in column `width`."""
+    import torch
+
+    return torch.nn.functional.pad(states, (0, 0, width - states.shape[-2], 0))
+
+
+def _drawn(logits: Any, job: Job) -> int:
+    """One number by chance a token, so that a shorter run draws the same beginning."""
+    import torch
+
+    if job.random is None:
+        job.random = torch.Generator().manual_seed(job.sampling.seed)
+    chances, tokens = torch.softmax(logits.cpu() / job.sampling.temperature, -1).sort(descending=True, stable=True)
+    summed = chances.cumsum(-1)
+    # The smallest set whose chances reach top_p; the likeliest is always in it.
+    inside = max(1, int((summed - chances < job.sampling.top_p).sum()))
+    chance = torch.rand((), generator=job.random) * summed[inside - 1]
+    return int(tokens[min(int(torch.searchsorted(summed[:inside], chance, right=True)), inside - 1)])

@@ -1,0 +1,86 @@
+"""A transformers tokenizer as thinkcap reads it: think tags are text, the end of a turn and other marks are not.
+
+words = Words(tokenizer, model.generation_config)
+words.text([40, 41])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thinkcap.core.engine import Emit
+from thinkcap.core.errors import ConfigError
+from thinkcap.core.thinking import Delta
+from thinkcap.core.types import Message
+from thinkcap.engines.manner import CLOSE, OPEN
+from thinkcap.engines.splice import Ids
+
+
+class Words:
+    """The model's tokenizer and template."""
+
+    def __init__(self, tokenizer: Any, generation: Any) -> None:
+        self._tokenizer = tokenizer
+        ends = generation.eos_token_id if generation.eos_token_id is not None else tokenizer.eos_token_id
+        self.ends = frozenset([ends] if isinstance(ends, int) else ends or ())
+        if not self.ends:
+            raise ConfigError("neither generation_config.json nor the tokenizer names an end-of-turn token")
+        self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else min(self.ends)
+        tags = {tokenizer.convert_tokens_to_ids(tag) for tag in (OPEN, CLOSE)}
+        self._unseen = (frozenset(tokenizer.all_special_ids) - tags) | self.ends
+
+    async def render(self, messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
+        plain = list(map(dict, messages))
+        return str(
+            self._tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=True, **switches)
+        )
+
+    async def tokenize(self, text: str, first: bool) -> Ids:
+        """The template has written its BOS itself, so none is ever added here."""
+        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"]) if text else ()
+
+    def text(self, ids: Sequence[int]) -> str:
+        kept = [i for i in ids if i not in self._unseen]
+        return str(self._tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+    def stopped(self, ids: Sequence[int], stop: Sequence[str]) -> str | None:
+        """The text before the first stop word in it."""
+        if not stop:
+            return None
+        text = self.text(ids)
+        found = [text.index(word) for word in stop if word in text]
+        return text[: min(found)] if found else None
+
+
+class Shown:
+    """Text to show as tokens come: whole characters only, and nothing that may turn out a stop word."""
+
+    def __init__(self, words: Words, stop: Sequence[str], emit: Emit) -> None:
+        self._words = words
+        self._emit = emit
+        self._held = max((len(word) - 1 for word in stop), default=0)
+        self._ids: list[int] = []
+        self._before = self._from = 0
+        self._text = ""
+        self._sent = 0
+
+    def add(self, token: int) -> None:
+        self._ids.append(token)
+        # Decoded with the piece before, since some tokenizers drop a space at the beginning of a text.
+        old = self._words.text(self._ids[self._before : self._from])
+        new = self._words.text(self._ids[self._before :])
+        if len(new) <= len(old) or new.endswith("\ufffd"):
+            return
+        self._text += new[len(old) :]
+        self._before, self._from = self._from, len(self._ids)
+        self._show(len(self._text) - self._held)
+
+    def finish(self, text: str) -> None:
+        self._text = text
+        self._show(len(text))
+
+    def _show(self, until: int) -> None:
+        if until > self._sent:
+            self._emit(Delta(self._text[self._sent : until]))
+            self._sent = until

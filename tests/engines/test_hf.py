@@ -1,0 +1,122 @@
+"""transformers in this process: a batch that others join gives the tokens of a plain `generate`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'thinkcap[hf]'", exc_type=ImportError)
+pytest.importorskip("transformers", reason="needs transformers: pip install 'thinkcap[hf]'", exc_type=ImportError)
+
+from thinkcap.core.engine import complete  # noqa: E402
+from thinkcap.core.errors import ConfigError, EngineRefused, Unsupported  # noqa: E402
+from thinkcap.core.prompts import PROMPTS  # noqa: E402
+from thinkcap.core.types import GREEDY, Completion, Question, Request, Sampling  # noqa: E402
+from thinkcap.engines import open_engine  # noqa: E402
+from thinkcap.engines.hf_batch import Batch, Job  # noqa: E402
+from thinkcap.model import pebble_hf  # noqa: E402
+
+LIMIT = 100
+
+
+def asked(n: int, mode: str = "think", budget: int = LIMIT, **more: Any) -> Request:
+    words = PROMPTS.asked(f"What is {n} + {3 * n + 7}" + " + 1" * (n % 5) + "?", "number")
+    return Request(Question(f"q{n}", ({"role": "user", "content": words},)), mode, budget, stage="t", **more)  # type: ignore[arg-type]
+
+
+def plain(folder: Path, prompts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Each prompt alone through transformers' own generation."""
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    written = []
+    for prompt in prompts:
+        ids = torch.tensor([prompt])
+        out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=LIMIT, do_sample=False)
+        written.append(tuple(out[0, len(prompt) :].tolist()))
+    return written
+
+
+async def test_a_batch_that_others_join_gives_the_tokens_of_generate() -> None:
+    engine = await open_engine(str(pebble_hf()), concurrency=5)
+    assert engine.card.dtype == "float32"
+    limits = [LIMIT, 24, 60, 1]
+    requests = [asked(n, mode, limits[n]) for n in range(4) for mode in ("think", "nothink")]
+
+    async def late(at: int, request: Request) -> Completion:
+        await asyncio.sleep(0.05 * at)
+        return await complete(engine, request)
+
+    done = await asyncio.gather(*(late(at, request) for at, request in enumerate(requests)))
+    prompts = [(await engine.prompt(request)).ids or () for request in requests]
+    await engine.aclose()
+    wanted = plain(pebble_hf(), prompts)
+    assert [c.ids for c in done] == [ids[: r.budget] for ids, r in zip(wanted, requests, strict=True)]
+    assert any(c.ended for c in done)
+    assert any(not c.ended for c in done)
+
+
+async def test_it_agrees_with_llama_cpp_on_the_tiny_model(tiny: Path, tiny_hf: Path) -> None:
+    pair = [await open_engine(str(model), concurrency=4) for model in (tiny, tiny_hf)]
+    requests = [asked(n, "nothink", 12) for n in range(6)]
+    prompts = [[(await engine.prompt(r)).ids for r in requests] for engine in pair]
+    assert prompts[0] == prompts[1]
+    texts = [[(await complete(engine, r)).text for r in requests] for engine in pair]
+    for engine in pair:
+        await engine.aclose()
+    assert texts[0] == texts[1]
+
+
+async def test_sampling_alone_and_in_company_is_the_same(tiny_hf: Path) -> None:
+    engine = await open_engine(str(tiny_hf), concurrency=4)
+    drawn = [asked(n, budget=30, sampling=Sampling(1.0, 0.9, n)) for n in range(6)]
+    alone = [(await complete(engine, request)).ids for request in drawn]
+    together = await asyncio.gather(*(complete(engine, request) for request in drawn))
+    assert [c.ids for c in together] == alone
+    await engine.aclose()
+
+
+async def test_a_cancelled_flow_leaves_its_place_to_others(tiny_hf: Path) -> None:
+    engine = await open_engine(str(tiny_hf), concurrency=1)
+    endless = asyncio.create_task(complete(engine, asked(1, budget=1500, sampling=Sampling(3.0, 1.0, 5))))
+    await asyncio.sleep(0.05)
+    endless.cancel()
+    async with asyncio.timeout(20):
+        assert (await complete(engine, asked(2, budget=3))).generated > 0
+    await engine.aclose()
+
+
+async def test_what_it_cannot_do_is_said(tiny_hf: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'float32'"):
+        await open_engine(str(tiny_hf), dtype="float23")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ConfigError, match="cannot load"):
+        await open_engine(str(tmp_path))
+    engine = await open_engine(str(tiny_hf))
+    wanted = {"type": "json_schema", "json_schema": {"schema": {"enum": ["red"]}}}
+    question = Question("q", asked(1).messages, format=wanted)
+    with pytest.raises(Unsupported, match="response format"):
+        await complete(engine, Request(question, "nothink", 20, stage="s", final=True))
+    await engine.aclose()
+    with pytest.raises(Exception, match="closed"):
+        await complete(engine, asked(1))
+
+
+async def test_a_failing_step_fails_those_in_flight_and_nobody_after(
+    tiny_hf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = await open_engine(str(tiny_hf))
+    honest = Batch.join
+
+    def broken(self: Batch, jobs: list[Job]) -> list[Job]:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(Batch, "join", broken)
+    with pytest.raises(EngineRefused, match="lower --concurrency"):
+        await complete(engine, asked(1, budget=5, sampling=GREEDY))
+    monkeypatch.setattr(Batch, "join", honest)
+    assert (await complete(engine, asked(1, budget=5))).generated > 0
+    await engine.aclose()
