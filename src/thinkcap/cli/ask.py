@@ -31,9 +31,15 @@ def command(question: str, cap: int, policy: str, model: str, as_json: bool, **m
     from thinkcap.core.sync import wait
     from thinkcap.core.types import Sampling
 
+    channels = [""]
+
     def show(piece: Shown) -> None:
-        if not as_json:
-            click.echo(click.style(piece.text, dim=piece.channel == "thought"), nl=False)
+        if as_json:
+            return
+        if channels[-1] and piece.channel != channels[-1]:
+            click.echo("\n")  # where the thought ends, though it may have been cut within a line
+        channels.append(piece.channel)
+        click.echo(click.style(piece.text, dim=piece.channel == "thought"), nl=False)
 
     sampling = Sampling(more.pop("temperature"), seed=more.pop("seed"))
     reply = wait(ask_async(question, cap=cap, policy=policy, model=model, sampling=sampling, show=show, **more))
