@@ -36,7 +36,7 @@ def engine(
         form = "The answer is {}." if question.kind == "label" else "#### {}"
         wrong = "(Z)" if question.kind == "label" else str(luck.randint(1000, 9999))
         fast, deep = luck.random() < quick - 0.07 * hard, luck.random() < slow
-        if failing and luck.random() < 0.04 and not prompt.endswith("[assistant]"):
+        if failing and luck.random() < 0.12 and not prompt.endswith("[assistant]"):
             return EngineTimeout("no answer within 60 s; is the server overloaded?")
         thought = _thought(luck, hard, luck.random() < 0.03)
         if "Work on this so far" in shown or "unfinished work" in prompt:
