@@ -205,6 +205,41 @@ def test_real_inspect_log(kind: str) -> None:
     assert arm.criterion == "stop reason"
 
 
+def test_the_bundled_model_through_both_tools() -> None:
+    """Logs made by bench/foreign_logs.py: the same 24 questions, asked by two tools, with and without thinking."""
+    runs = LOGS / "pebble"
+    harness = read([runs / "harness" / m for m in ("nothink", "think")], policies=["nothink", "think"])
+    inspect = read([runs / "inspect" / m for m in ("nothink", "think")], policies=["nothink", "think"])
+    for records in (harness, inspect):
+        assert [a.name for a in records.arms] == ["nothink@96", "think@96"]
+        assert {a.n for a in records.arms} == {24}
+        assert matched(*records.arms)[2] == "id and content"
+    # Greedy answers of one model to the same questions: both tools must score them alike.
+    for one, two in zip(harness.arms, inspect.arms, strict=True):
+        assert int(one.right.sum()) == int(two.right.sum())
+    assert harness.arms[1].ended is None
+    assert inspect.arms[1].ends.sum() == 6
+    assert np.all(inspect.arms[1].lengths[~inspect.arms[1].ends] == 96)
+
+
+def test_a_model_that_changes_inside_an_inspect_log_is_refused(tmp_path: Path) -> None:
+    data = json.loads(next((LOGS / "inspect").glob("*.json")).read_text())
+    data["samples"][2]["output"]["model"] = "another"
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(data, indent=1))
+    with pytest.raises(DataError, match=r"line \d+ \(samples\[2\]\), column 'output.model': 'another' after"):
+        read([path])
+
+
+def test_names_of_our_own_gateway_say_the_policy(tmp_path: Path) -> None:
+    data = json.loads(next((LOGS / "inspect").glob("*.json")).read_text())
+    data["eval"]["model"] = "openai-api/local/pebble+nothink"
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(data))
+    (arm,) = read([path]).arms
+    assert (arm.model, arm.policy) == ("openai-api/local/pebble", "nothink")
+
+
 def test_inspect_failures_are_no_wrong_answers(tmp_path: Path) -> None:
     data = json.loads(next((LOGS / "inspect").glob("*.json")).read_text())
     data["samples"][0]["error"] = {"message": "boom"}

@@ -102,10 +102,10 @@ def _name(way: ArmSummary | Replayed) -> str:
     return plain.get(way.policy, way.name.partition("@")[0])
 
 
-def _ways(found: Findings, cap: int) -> list[tuple[str, Any, float]]:
+def _ways(found: Findings, cap: int) -> list[tuple[str, Any, float | None]]:
     """(name, accuracy, tokens) of all that fits the cap: measured arms at it, replayed cascades within it."""
-    ways = [
-        (_name(a), a.accuracy, a.mean_tokens or float(cap))
+    ways: list[tuple[str, Any, float | None]] = [
+        (_name(a), a.accuracy, a.mean_tokens)
         for a in found.arms
         if a.budget == cap and a.caps_all and a.policy.partition("(")[0] not in _CONTROLS
     ]
@@ -115,14 +115,16 @@ def _ways(found: Findings, cap: int) -> list[tuple[str, Any, float]]:
 
 def advice(found: Findings) -> list[Sentence]:
     caps = sorted({r.budget for r in found.budgets} or {a.budget for a in found.arms if a.budget})
-    chosen: list[tuple[int, str, Any, float]] = []
+    chosen: list[tuple[int, str, Any, float | None]] = []
     for cap in caps:
         ways = _ways(found, cap)
         # Advice is between ways of answering; two readings of the same answers are none.
         if len(ways) < 2 or not any(a.budget == cap and a.policy in ("think", "nothink") for a in found.arms):
             continue
         best = max(w[1].value for w in ways)
-        name, accuracy, tokens = min((w for w in ways if w[1].value >= best - _CLOSE_ENOUGH), key=lambda w: w[2])
+        close = [w for w in ways if w[1].value >= best - _CLOSE_ENOUGH]
+        # A cost nobody stored may be the whole cap.
+        name, accuracy, tokens = min(close, key=lambda w: cap if w[2] is None else w[2])
         chosen.append((cap, name, accuracy, tokens))
     said = []
     for i, (cap, name, accuracy, tokens) in enumerate(chosen):
@@ -131,7 +133,8 @@ def advice(found: Findings) -> list[Sentence]:
         said.append(
             Sentence(
                 f"Under {cap} tokens, {name}: {percent(accuracy.value)} "
-                f"({points(accuracy.low)}-{points(accuracy.high)}) for {tokens:.0f} tokens on average.",
+                f"({points(accuracy.low)}-{points(accuracy.high)})"
+                + ("." if tokens is None else f" for {tokens:.0f} tokens on average."),
                 {"cap": cap, "k": accuracy.k, "n": accuracy.n, "tokens": tokens},
             )
         )

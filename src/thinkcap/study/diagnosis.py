@@ -25,7 +25,7 @@ from thinkcap.study.verdict import verdict
 from thinkcap.study.words import Sentence
 
 VERSION = 1
-_MOST_TESTS = 200
+_MOST_TESTS = 1000
 """A fine study has thousands of possible pairs; beyond this only pairs with the plain modes are tested."""
 
 
@@ -82,6 +82,8 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
         repeats += _repeats(ready)
         tests += _tests(ready, draws, seed)
     notes = [*records.notes, *(r for f in found for r in f.refused)]
+    if len(tests) >= _MOST_TESTS:
+        notes.append(f"only {_MOST_TESTS} of the possible paired tests were made, those with plain modes first")
     if any(a.seed is not None and a.seed > 1 for a in records.arms) and _several_seeds(records.arms):
         notes.append("several samples per question are pooled; intervals treat them as independent")
     family = _with_holm(tests)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from thinkcap.diagnose.paired import least_detectable
 from thinkcap.study.advice import advice, methods
 from thinkcap.study.findings import AtBudget, Findings
 from thinkcap.study.words import Sentence, percent, points, small
@@ -84,6 +85,9 @@ def _loss(row: AtBudget) -> Sentence:
     if test.p >= 0.05:
         span = f"({points(-high)} to {points(-low)})"
         head = f"{where} makes no clear difference: {points(-gap)} points {span}"
+        seen = least_detectable(test.n) if test.n < 100 else None
+        if seen is not None:
+            head += f", and {test.n} questions would hardly show one below {points(seen)}"
     else:
         ends = (low, high) if gap > 0 else (-high, -low)
         span = f"({points(ends[0])} to {points(ends[1])}, {small(test.p)})"
