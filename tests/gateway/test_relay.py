@@ -84,6 +84,17 @@ def test_thinking_goes_through_with_its_tokens_apart(client: Client) -> None:
     assert message["reasoning"] == message["reasoning_content"] == " ".join(THOUGHT)
 
 
+def test_the_name_a_server_has_for_thoughts_is_kept() -> None:
+    other = Stub(field="reasoning")
+    with app_running(other) as upstream, gateway_running(f"{upstream}/v1") as (address, _):
+        for model in ("stub+think", "stub+two_pass"):
+            message = Client(address).post(URL, json=body(model=model)).json()["choices"][0]["message"]
+            assert message["reasoning"].startswith("thought0"), model
+            assert "reasoning_content" not in message
+        _, found = streamed(Client(address), body(model="stub+two_pass"))
+        assert joined(found, "reasoning").startswith("thought0")
+
+
 def test_a_stream_goes_through_and_ends_with_what_happened(client: Client) -> None:
     status, found = streamed(client, body(model="stub+think"))
     assert status == 200

@@ -105,6 +105,12 @@ class Gateway:
                 log.warning("%s: %s", served.name, refusal.code)
             else:
                 self.metrics.refused(refusal.code)
+            # What a failed flow had spent is spent all the same.
+            for step in getattr(err, "steps", ()):
+                done = step.completion
+                self.metrics.spent(
+                    served.name, step.request.stage, done.spent, done.think_tokens, done.prompt_tokens
+                )
             await turn.refuse(refusal)
         self.metrics.answered(
             served.name, turn.policy, turn.status, call.stream, time.perf_counter() - turn.arrived
@@ -140,7 +146,7 @@ class Gateway:
             question,
             choice,
             cap,
-            _names(wanted, served.engine.card.reasoning_field),
+            _names(wanted, served.reasoning_field),
             self._judge.same,
             self.metrics,
             config.temperature,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.engine import Engine
-from thinkcap.core.errors import ConfigError, ThinkcapError
+from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.types import Mode, Question, Request
 from thinkcap.engines import open_engine
 from thinkcap.engines.client import Patience
@@ -21,6 +21,7 @@ from thinkcap.engines.manner import switches
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.config import ModelConfig, ServeConfig
 from thinkcap.gateway.metrics import Metrics
+from thinkcap.gateway.probe import Probe
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.relay import Relay, Waits
 from thinkcap.gateway.wire import Call
@@ -28,6 +29,7 @@ from thinkcap.study.profile import Profile
 
 _HTTP_CONCURRENCY = 1024
 _NEVER = 10**9
+_FIELD_TOKENS = 16
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Served:
     engine: Engine
     profile: Profile | None = None
     relay: Relay | None = None
+    reasoning_field: str = "reasoning_content"
+    """What the server itself calls a thought."""
 
     def short_way(self, call: Call, choice: Choice) -> bool:
         """One call, nothing to count but what the server counts, nothing our passes would add."""
@@ -118,10 +122,11 @@ async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> S
                 f"'{engine.card.fingerprint}'; calibrate again, or take the line `fingerprint` out of the profile"
             )
         relay = await _relay(wanted.model, name, engine, config, metrics) if remote else None
+        field = await _field(wanted.model, engine, config) if remote else engine.card.reasoning_field
     except BaseException:
         await engine.aclose()
         raise
-    return Served(name, engine, profile, relay)
+    return Served(name, engine, profile, relay, field)
 
 
 def _patience(config: ServeConfig) -> Patience:
@@ -148,6 +153,18 @@ async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, met
     waits = Waits(config.connect_timeout_s, config.stall_timeout_s, config.request_timeout_s, config.attempts)
     address = model.partition("#")[0].rstrip("/")
     return Relay(address, key, card.model, name, found, waits, metrics, config.temperature)
+
+
+async def _field(model: str, engine: Engine, config: ServeConfig) -> str:
+    """Seen in a few tokens of a thought; where none shows, the commoner name."""
+    async with Probe(model, engine.card.model, config.request_timeout_s) as probe:
+        try:
+            seen = await probe.ask(
+                "What is 17 + 25?", max_tokens=_FIELD_TOKENS, **await _switches(engine, "think")
+            )
+        except EngineError:
+            return engine.card.reasoning_field
+    return seen.place if seen.place in ("reasoning", "reasoning_content") else engine.card.reasoning_field
 
 
 async def _switches(engine: Engine, mode: Mode) -> Mapping[str, Any]:

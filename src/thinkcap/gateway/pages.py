@@ -108,7 +108,7 @@ def _entry(served: Served) -> dict[str, Any]:
             "modes": list(card.modes),
             "tools": card.tools or served.relay is not None,
             "formats": card.formats,
-            "reasoning_field": card.reasoning_field,
+            "reasoning_field": served.reasoning_field,
         },
     }
 
