@@ -25,6 +25,7 @@ from thinkcap.gateway.limits import Admission, Place, check_origin, read_body
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, refusal_of
+from thinkcap.gateway.streaming import streamed
 from thinkcap.gateway.wire import Call, read
 
 log = logging.getLogger("thinkcap.gateway")
@@ -155,7 +156,7 @@ class Gateway:
             room,
         )
         if call.stream:
-            await turn.stream(chat.streamed(job), choice, cap)
+            await turn.stream(streamed(job), choice, cap)
         else:
             await turn.whole(*await chat.whole(job))
 

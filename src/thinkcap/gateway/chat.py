@@ -1,7 +1,6 @@
-"""One chat request through a policy: the flow is built, driven, and its pieces become an answer or a stream.
+"""One chat request through a policy: the flow is built, driven, and what it settles on becomes an answer.
 
 body, header = await whole(job)
-async for events in streamed(job): ...       # bytes of one or more SSE events
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from thinkcap.gateway.choose import SINGLE, Choice
 from thinkcap.gateway.flows import Stops, check_answer_pass, insured, readable, structured
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.refusal import Refusal
-from thinkcap.gateway.replies import Chunks, Finished
+from thinkcap.gateway.replies import Finished
 from thinkcap.gateway.wire import WITHOUT_EFFECT, Call
 
 _MARGIN = 128
@@ -157,9 +156,9 @@ def too_long(what: str, context: int) -> Refusal:
 
 
 async def whole(job: Job) -> tuple[bytes, bytes]:
-    tasks = [asyncio.ensure_future(_drive(job, index, None)) for index in range(job.call.n)]
+    tasks = [asyncio.ensure_future(driven(job, index, None)) for index in range(job.call.n)]
     runs = await _together(tasks)
-    done = [_finished(job, index, run) for index, run in enumerate(runs)]
+    done = [finished(job, index, run) for index, run in enumerate(runs)]
     job.metrics.first(job.choice.spec.name, time.perf_counter() - job.arrived)
     return replies.whole(replies.new_id(), job.model, job.choice, job.cap, done, job.fields)
 
@@ -174,13 +173,13 @@ async def _together(tasks: Sequence[asyncio.Future[Run]]) -> list[Run]:
         raise
 
 
-def _drive(job: Job, index: int, show: Callable[[Shown], None] | None) -> Awaitable[Run]:
+def driven(job: Job, index: int, show: Callable[[Shown], None] | None) -> Awaitable[Run]:
     return drive(
         job.flow(), job.engine, judge=job.judge, cap=job.inner_cap, sampling=job.sampling(index), show=show
     )
 
 
-def _finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: bool = False) -> Finished:
+def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: bool = False) -> Finished:
     answer = run.answer
     content = shown
     if content is None:
@@ -204,111 +203,3 @@ def _finished(job: Job, index: int, run: Run, shown: str | None = None, stopped:
     if done.empty:
         raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap, stopped)
     return done
-
-
-async def streamed(job: Job) -> AsyncIterator[bytes]:
-    """Events as they come. What fails before the first is a plain error; afterwards the caller sends an event."""
-    stream = _Stream(job)
-    try:
-        while events := await stream.next():
-            yield events
-        yield stream.last()
-    finally:
-        await stream.stop()
-
-
-class _Stream:
-    """The choices of one request, side by side, and the events they become."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[tuple[int, Shown | None]] = asyncio.Queue()
-        self._chunks = Chunks(replies.new_id(), job.model, job.fields)
-        self._stops = [Stops(job.call.stops) for _ in range(job.call.n)]
-        self._said = [""] * job.call.n
-        self._thinking = [""] * job.call.n
-        self._opened: set[int] = set()
-        self._done: list[Finished] = []
-        self._tasks = [self._start(index) for index in range(job.call.n)]
-        self._pulse = self._loop.call_later(job.ping_s, self._beat)
-
-    async def next(self) -> bytes:
-        """Everything that has come since the last call; nothing once all choices are done."""
-        out = b""
-        while not out and len(self._done) < len(self._tasks):
-            out = await self._event(*await self._queue.get())
-            while not self._queue.empty():
-                out += await self._event(*self._queue.get_nowait())
-        return out
-
-    def last(self) -> bytes:
-        spent = self._chunks.usage(replies.usage(self._done)) if self._job.call.usage_wanted else b""
-        return spent + replies.DONE
-
-    async def stop(self) -> None:
-        self._pulse.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _start(self, index: int) -> asyncio.Future[Run]:
-        task = asyncio.ensure_future(
-            _drive(self._job, index, lambda piece: self._queue.put_nowait((index, piece)))
-        )
-        task.add_done_callback(lambda _: self._queue.put_nowait((index, None)))
-        return task
-
-    def _beat(self) -> None:
-        self._queue.put_nowait((-1, None))
-        self._pulse = self._loop.call_later(self._job.ping_s, self._beat)
-
-    async def _event(self, index: int, piece: Shown | None) -> bytes:
-        if index < 0:
-            return b": working\n\n"
-        if piece is None:
-            return self._end(index, await self._tasks[index])
-        text = replies.clean(piece.text)
-        if piece.channel == "answer":
-            text = self._stops[index].take(text)
-            self._said[index] += text
-        else:
-            text = self._thought(index, piece.stage, text)
-        if not text:
-            return b""
-        make = self._chunks.content if piece.channel == "answer" else self._chunks.thought
-        return self._open(index) + make(index, text)
-
-    def _thought(self, index: int, stage: str, text: str) -> str:
-        """As in a whole answer: no line ends before the first word, one between the thoughts of two passes."""
-        before = self._thinking[index]
-        if before == stage:
-            return text
-        text = text.lstrip("\n")
-        if text:
-            self._thinking[index] = stage
-        return "\n" + text if text and before else text
-
-    def _open(self, index: int) -> bytes:
-        if index in self._opened:
-            return b""
-        if not self._opened:
-            self._job.metrics.first(self._job.choice.spec.name, time.perf_counter() - self._job.arrived)
-        self._opened.add(index)
-        return self._chunks.role(index)
-
-    def _end(self, index: int, run: Run) -> bytes:
-        job, chunks, stops = self._job, self._chunks, self._stops[index]
-        rest = stops.rest()
-        self._said[index] += rest
-        one = _finished(job, index, run, self._said[index], stops.hit)
-        self._done.append(one)
-        out = self._open(index)
-        if rest:
-            out += chunks.content(index, rest)
-        if one.tool_calls:
-            out += chunks.tool_calls(index, one.tool_calls)
-        about = None
-        if len(self._done) == len(self._tasks):
-            about = replies.described(job.choice, job.cap, sorted(self._done, key=lambda d: d.index))
-        return out + chunks.end(index, one.finish, one.logprobs, about)
