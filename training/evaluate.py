@@ -189,7 +189,7 @@ def real_files(judge: Judge, llama: Llama, folder: Path) -> dict[str, Any]:
     causal = json.loads(path.read_text())["examples"] if path.exists() else []
     if causal:
         asked = [judge.renderer.prompt(PROMPTS.asked(c["input"], "yesno"), True) for c in causal]
-        written = llama.complete([a[-3000:] for a in asked], 512)
+        written = llama.complete([a[-3000:] for a in asked], 160)
         hits = [c["target"].lower() in judge.said(ids).lower() for c, ids in zip(causal, written, strict=True)]
         found["causal_judgement"] = {"n": len(hits), "think": share(hits)}
     return dict(found)
@@ -210,22 +210,27 @@ def main() -> None:
         "questions": len(problems),
         "engine": "llama.cpp (xllamacpp), F16, greedy",
     }
+
+    def note(part: str) -> None:
+        # Written after each part: on a busy machine the whole takes long.
+        print(part, json.dumps(result[part], indent=1), flush=True)
+        options.out.write_text(json.dumps(result, indent=1) + "\n")
+
     with Llama(pebble_gguf(), options.slots) as llama:
         curves(judge, llama, problems, result)
         kept = result.pop("kept")
         print(json.dumps(result, indent=1), flush=True)
         some = problems[: options.some]
-        result["refinement"] = refinement(judge, llama, some)
-        print(json.dumps(result["refinement"]), flush=True)
         result["voting"] = voting(judge, llama, some, kept["nothink"][: options.some])
-        print(json.dumps(result["voting"]), flush=True)
+        note("voting")
         if options.bbh:
             result["bbh"] = real_files(judge, llama, options.bbh)
-            print(json.dumps(result["bbh"], indent=1), flush=True)
+            note("bbh")
+        result["refinement"] = refinement(judge, llama, some)
+        note("refinement")
         result["tokens_per_second"] = round(llama.tokens / llama.seconds)
         result["tokens_generated"] = llama.tokens
-    options.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"written to {options.out}")
+        note("tokens_per_second")
 
 
 if __name__ == "__main__":
