@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from thinkcap.diagnose.cost import cost_bound
-from thinkcap.diagnose.gates import gate, top_class_size
+from thinkcap.diagnose.gates import calibrate, gate, split_half, top_class_size
 from thinkcap.diagnose.modal import two_by_two
 from thinkcap.diagnose.paired import mcnemar
 from thinkcap.diagnose.runs import prefix_violations
@@ -18,6 +18,9 @@ from thinkcap.diagnose.taxonomy import failures
 from thinkcap.study.named.sweep import aligned_arms
 from thinkcap.study.named.values import Table, counted, percent, rounded, test
 from thinkcap.study.records import Arm, matched
+
+_CALIBRATION = 100
+"""Questions on which a gate's threshold is chosen; the rest test it."""
 
 
 def mrsd_table(arms: Sequence[Arm]) -> Table:
@@ -114,7 +117,14 @@ def votes_table(votes: Arm, greedy: Arm, threshold: int = 3) -> Table:
     top = top_class_size([str(v).split("|") for v in sc.extra["votes"]])
     found = gate(top, sc.right, other.right, threshold=threshold)
     sure, low = found.confident, found.low
-    return {
+    honest: Table = {}
+    if sc.n >= 4:
+        halves = split_half(top, sc.right, other.right, threshold=threshold)
+        honest[f"gate_ge{threshold}.split_half"] = [[h.right, h.n] for h in halves]
+    if sc.n > _CALIBRATION:
+        chosen = calibrate(top, sc.right, other.right, calibration=_CALIBRATION)
+        honest["gate_calibrated"] = [chosen.threshold, chosen.test.right, chosen.test.n]
+    return honest | {
         "sc.correct_n": [int(sc.right.sum()), sc.n],
         "greedy.correct_n": [int(other.right.sum()), other.n],
         "sc.top_class_size": counted(top),
