@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup study test check format clean
+.PHONY: setup study test test-all check format clean
 
 setup: $(STAMP)
 
@@ -19,6 +19,10 @@ study: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# With the long suites: simulated coverage, soak and the like.
+test-all: setup
+	$(BIN)/python -m pytest -m "not servers"
 
 check: setup
 	$(BIN)/ruff format --check .
