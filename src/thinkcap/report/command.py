@@ -37,6 +37,8 @@ def report(
         yield from ("tables:", *(f"  {name}: {spec.title}" for name, spec in TABLES.items()))
         yield from ("figures:", *(f"  {name}" for name in NAMES))
         return
+    if compare is not None and not is_run(compare):
+        raise ConfigError(f"--compare wants the folder of a finished study, '{compare}' is none")
     from thinkcap.study.importers.plain import parse_map
 
     reading = {
@@ -83,8 +85,6 @@ def _explorer(paths: Sequence[Path], compare: Path | None, show: bool, everythin
                 f"for other logs choose --table NAME, --figure NAME or --all (names: --list)"
             )
         return
-    if compare is not None and not is_run(compare):
-        raise ConfigError(f"--compare wants the folder of a finished study, '{compare}' is none")
     for run in runs:
         page = write_page(run, compare=compare)
         yield str(page)

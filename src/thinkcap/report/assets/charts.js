@@ -1,75 +1,113 @@
 // The linked charts. Each says in words what stands at the cap, so that nobody needs the picture.
-const ACC = 2, LOW = 3, HIGH = 4, TOKENS = 5, ENDED = 6, USED = 7;
+const ACC = 2,
+  LOW = 3,
+  HIGH = 4,
+  TOKENS = 5,
+  ENDED = 6,
+  USED = 7;
 const shown = () => data.policies.map((_, i) => i).filter((i) => state.shown.has(i));
 const cells = (policy, field) => view().cells[data.policies[policy]].map((c) => (c ? c[field] : null));
-const at = (policy, field) => { const c = view().cells[data.policies[policy]][state.cap]; return c ? c[field] : null; };
+const at = (policy, field) => {
+  const c = view().cells[data.policies[policy]][state.cap];
+  return c ? c[field] : null;
+};
 const capX = () => data.budgets.map(log2);
-const toCap = (u) => { if (u.cursor.left >= 0) change({ cap: nearestCap(2 ** u.posToVal(u.cursor.left, "x")) }); };
+const toCap = (u) => {
+  if (u.cursor.left >= 0) change({ cap: nearestCap(2 ** u.posToVal(u.cursor.left, "x")) });
+};
 
-const line = (policy, more = {}) => ({ label: data.policies[policy], stroke: colour(policy), width: 2, dash: dash(policy), points: { show: true, size: 6, fill: colour(policy) }, spanGaps: true, ...more });
+const line = (policy, more = {}) => ({
+  label: data.policies[policy],
+  stroke: colour(policy),
+  width: 2,
+  dash: dash(policy),
+  points: { show: true, size: 6, fill: colour(policy) },
+  spanGaps: true,
+  ...more,
+});
 
 function accuracyChart() {
   const rows = shown();
   const banded = rows.filter((p) => rows.length <= 4 || ["think", "nothink"].includes(data.policies[p]));
-  const series = [{}], columns = [capX()], bands = [];
+  const series = [{}],
+    columns = [capX()],
+    bands = [];
   for (const p of banded) {
     const quiet = { stroke: "transparent", width: 0, points: { show: false } };
     series.push({ label: `${data.policies[p]} high`, ...quiet }, { label: `${data.policies[p]} low`, ...quiet });
     columns.push(cells(p, HIGH), cells(p, LOW));
     bands.push({ series: [series.length - 2, series.length - 1], fill: faint(colour(p), 0.16) });
   }
-  for (const p of rows) { series.push(line(p)); columns.push(cells(p, ACC)); }
-  return { data: columns, options: { scales: { x: capScale(), y: shareScale }, axes: axes("token cap", "right, %", { x: capAxis, y: shareAxis }), series, bands, hooks: { draw: [capLine(() => log2(budget()))] } } };
+  for (const p of rows) {
+    series.push(line(p));
+    columns.push(cells(p, ACC));
+  }
+  return {
+    data: columns,
+    options: {
+      scales: { x: capScale(), y: shareScale },
+      axes: axes("token cap", "right, %", { x: capAxis, y: shareAxis }),
+      series,
+      bands,
+      hooks: { draw: [capLine(() => log2(budget()))] },
+    },
+  };
 }
 
 function usedChart() {
   const rows = shown();
   const top = Math.max(1, ...rows.flatMap((p) => cells(p, USED).filter((v) => v !== null)));
-  return { data: [capX(), ...rows.map((p) => cells(p, USED))], options: { scales: { x: capScale(), y: { range: [0, top] } }, axes: axes("token cap", "of the cap used, %", { x: capAxis, y: shareAxis }), series: [{}, ...rows.map((p) => line(p))], hooks: { draw: [capLine(() => log2(budget()))] } } };
+  return {
+    data: [capX(), ...rows.map((p) => cells(p, USED))],
+    options: {
+      scales: { x: capScale(), y: { range: [0, top] } },
+      axes: axes("token cap", "of the cap used, %", { x: capAxis, y: shareAxis }),
+      series: [{}, ...rows.map((p) => line(p))],
+      hooks: { draw: [capLine(() => log2(budget()))] },
+    },
+  };
 }
 
 function lengthsChart() {
   const found = view().lengths;
   if (!found) return null;
   const x = [...new Set([...found.x, ...found.cut.map((c) => c[0])])].sort((a, b) => a - b);
-  const spread = (values) => { let i = 0; return x.map((v) => { while (i + 1 < found.x.length && found.x[i + 1] <= v) i++; return values[i]; }); };
+  const spread = (values) => {
+    let i = 0;
+    return x.map((v) => {
+      while (i + 1 < found.x.length && found.x[i + 1] <= v) i++;
+      return values[i];
+    });
+  };
   const cut = new Map(found.cut);
   const stepped = uPlot.paths.stepped({ align: 1 });
   const hue = colour(1 % data.policies.length);
   const quiet = { stroke: "transparent", width: 0, points: { show: false }, paths: stepped };
   return {
-    data: [x, spread(found.high), spread(found.low), spread(found.left), x.map((v) => (cut.has(v) ? cut.get(v) : null))],
+    data: [
+      x,
+      spread(found.high),
+      spread(found.low),
+      spread(found.left),
+      x.map((v) => (cut.has(v) ? cut.get(v) : null)),
+    ],
     options: {
-      scales: { x: { time: false }, y: shareScale }, axes: axes("tokens", "chains longer, %", { y: shareAxis }),
-      series: [{}, { ...quiet }, { ...quiet }, { stroke: hue, width: 2, paths: stepped, points: { show: false } },
-        { stroke: css("--wrong"), paths: () => null, points: { show: true, size: 9, width: 2, fill: css("--ground"), stroke: css("--wrong") } }],
+      scales: { x: { time: false }, y: shareScale },
+      axes: axes("tokens", "chains longer, %", { y: shareAxis }),
+      series: [
+        {},
+        { ...quiet },
+        { ...quiet },
+        { stroke: hue, width: 2, paths: stepped, points: { show: false } },
+        {
+          stroke: css("--wrong"),
+          paths: () => null,
+          points: { show: true, size: 9, width: 2, fill: css("--ground"), stroke: css("--wrong") },
+        },
+      ],
       bands: [{ series: [1, 2], fill: faint(hue, 0.18) }],
       hooks: { draw: [capLine(budget)] },
     },
-  };
-}
-
-function lossChart() {
-  const found = view().loss;
-  const kept = data.budgets.map((_, i) => i).filter((i) => found[i] && found[i][3] !== null);
-  if (!kept.length) return null;
-  const cut = kept.map((i) => found[i][3]), reason = kept.map((i) => found[i][4]), tax = kept.map((i) => found[i][0]);
-  // Of the same sign they are stacked: the outer bar is drawn first, in full.
-  const outer = reason.map((r, i) => (r * cut[i] > 0 ? r + cut[i] : r));
-  const low = Math.min(0, ...outer, ...cut), high = Math.max(0, ...outer, ...cut);
-  const bars = uPlot.paths.bars({ size: [0.7, 60] });
-  const names = kept.map((i) => String(data.budgets[i]));
-  return {
-    data: [kept.map((_, i) => i), outer, cut, tax],
-    options: {
-      scales: { x: { time: false, range: [-0.6, kept.length - 0.4] }, y: { range: [low * 1.08 - 0.02, high * 1.08 + 0.02] } },
-      axes: axes("token cap", "points lost", { x: { splits: () => names.map((_, i) => i), values: () => names.length > 9 ? names.map((n, i) => (i % 2 ? "" : n)) : names }, y: shareAxis }),
-      series: [{}, { fill: faint(COLOUR[0][0], 0.9), stroke: COLOUR[0][0], width: 0, paths: bars, points: { show: false } },
-        { fill: faint(COLOUR[1][0], 0.9), stroke: COLOUR[1][0], width: 0, paths: bars, points: { show: false } },
-        { stroke: css("--ink"), width: 0, paths: () => null, points: { show: true, size: 8, width: 2, fill: css("--ground") } }],
-      hooks: { draw: [capLine(() => kept.indexOf(state.cap))] },
-    },
-    kept,
   };
 }
 
@@ -78,14 +116,18 @@ function paretoChart() {
   if (!rows.length) return null;
   const tables = rows.map((p) => {
     const found = new Map();
-    data.budgets.forEach((_, i) => { const c = view().cells[data.policies[p]][i]; if (c && c[TOKENS] > 0) found.set(log2(c[TOKENS]), c[ACC]); });
+    data.budgets.forEach((_, i) => {
+      const c = view().cells[data.policies[p]][i];
+      if (c && c[TOKENS] > 0) found.set(log2(c[TOKENS]), c[ACC]);
+    });
     const sorted = [...found].sort((a, b) => a[0] - b[0]);
     return [sorted.map((v) => v[0]), sorted.map((v) => v[1])];
   });
   const joined = uPlot.join(tables);
   const ring = (u) => {
     for (const p of rows) {
-      const tokens = at(p, TOKENS), right = at(p, ACC);
+      const tokens = at(p, TOKENS),
+        right = at(p, ACC);
       if (!tokens || right === null) continue;
       u.ctx.save();
       u.ctx.strokeStyle = css("--ink");
@@ -98,76 +140,89 @@ function paretoChart() {
       u.ctx.restore();
     }
   };
-  const ticks = { splits: (u) => { const [a, b] = [Math.ceil(u.scales.x.min), Math.floor(u.scales.x.max)]; return Array.from({ length: Math.max(0, b - a + 1) }, (_, i) => a + i); }, values: (u, v) => v.map((x) => String(2 ** x)) };
-  return { data: joined, options: { scales: { x: { time: false }, y: shareScale }, axes: axes("mean tokens a question", "right, %", { x: ticks, y: shareAxis }), series: [{}, ...rows.map((p) => line(p, { width: 1 }))], hooks: { draw: [ring] } } };
-}
-
-function hazardChart() {
-  const found = (data.views.find((v) => v.task === data.tasks[state.task]) || {}).hazard;
-  if (state.group || !found || found.length < 2) return null;
-  const x = found.map((b) => (b[0] + b[1]) / 2), rate = found.map((b) => b[2]);
-  const top = Math.max(...rate) * 1.6 || 1;
-  const hue = colour(1 % data.policies.length);
-  const quiet = { stroke: "transparent", width: 0, points: { show: false } };
-  return { data: [x, found.map((b) => Math.min(b[4], top)), found.map((b) => b[3]), rate], options: { scales: { x: { time: false }, y: { range: [0, top] } }, axes: axes("tokens so far", "ends next, %", { y: { values: (u, v) => v.map((y) => (100 * y).toFixed(1)) } }), series: [{}, quiet, quiet, { stroke: hue, width: 2, points: { show: true, size: 6, fill: hue } }], bands: [{ series: [1, 2], fill: faint(hue, 0.18) }], hooks: { draw: [capLine(budget)] } } };
-}
-
-function tiersChart() {
-  const found = view().tiers;
-  if (!found) return null;
-  const rows = [...found.by.filter(([b]) => b), ...found.by.filter(([b]) => !b)];
-  const names = rows.map(([b]) => (b ? String(b) : "none"));
-  const shares = rows.map(([, k]) => k / found.n);
-  const bars = uPlot.paths.bars({ size: [0.7, 60] });
-  const solid = (hue) => ({ fill: faint(hue, 0.85), stroke: hue, width: 0, paths: bars, points: { show: false } });
-  const last = names.length - 1;
+  const ticks = {
+    splits: (u) => {
+      const [a, b] = [Math.ceil(u.scales.x.min), Math.floor(u.scales.x.max)];
+      return Array.from({ length: Math.max(0, b - a + 1) }, (_, i) => a + i);
+    },
+    values: (u, v) => v.map((x) => String(2 ** x)),
+  };
   return {
-    data: [names.map((_, i) => i), shares.map((v, i) => (i < last ? v : null)), shares.map((v, i) => (i === last ? v : null))],
+    data: joined,
     options: {
-      scales: { x: { time: false, range: [-0.6, names.length - 0.4] }, y: { range: [0, Math.max(0.05, ...shares) * 1.12] } },
-      axes: axes("least cap at which thinking is right", "questions, %", { x: { splits: () => names.map((_, i) => i), values: () => (names.length > 9 ? names.map((n, i) => (i % 2 && i !== last ? "" : n)) : names) }, y: shareAxis }),
-      series: [{}, solid(COLOUR[2][0]), solid(COLOUR[1][0])],
-      hooks: { draw: [capLine(() => rows.findIndex(([b]) => b === budget()))] },
+      scales: { x: { time: false }, y: shareScale },
+      axes: axes("mean tokens a question", "right, %", { x: ticks, y: shareAxis }),
+      series: [{}, ...rows.map((p) => line(p, { width: 1 }))],
+      hooks: { draw: [ring] },
     },
   };
 }
 
-function solved() {
-  const found = view().tiers;
-  if (!found) return "";
-  const enough = found.by.filter(([b]) => b && b <= budget()).reduce((sum, [, k]) => sum + k, 0);
-  const none = found.by.find(([b]) => !b);
-  return `${enough} of ${found.n} questions need ${budget()} tokens or fewer; ${none ? none[1] : 0} are right at no cap`;
-}
-
 function startCharts() {
-  const named = (field, write) => shown().slice(0, 5).map((p) => `${data.policies[p]} ${write(at(p, field))}`).join(", ");
-  const caps = (u) => { if (u.cursor.left >= 0) change({ cap: nearestCap(u.posToVal(u.cursor.left, "x")) }); };
-  new Plot("Right answers by cap", accuracyChart, { click: toCap, say: () => `At ${budget()}: ${named(ACC, percent)}` });
+  const named = (field, write) =>
+    shown()
+      .slice(0, 5)
+      .map((p) => `${data.policies[p]} ${write(at(p, field))}`)
+      .join(", ");
+  const caps = (u) => {
+    if (u.cursor.left >= 0) change({ cap: nearestCap(u.posToVal(u.cursor.left, "x")) });
+  };
+  new Plot("Right answers by cap", accuracyChart, {
+    click: toCap,
+    say: () => `At ${budget()}: ${named(ACC, percent)}`,
+  });
   new Plot("Chains still running", lengthsChart, {
     click: caps,
     say: () => {
       const found = view().lengths;
       if (!found) return "";
       let left = 1;
-      found.x.forEach((x, i) => { if (x <= budget()) left = found.left[i]; });
-      const median = found.median[0] === null ? "more than half outlive the largest cap" : `half end within ${whole(found.median[0])}`;
+      found.x.forEach((x, i) => {
+        if (x <= budget()) left = found.left[i];
+      });
+      const median =
+        found.median[0] === null
+          ? "more than half outlive the largest cap"
+          : `half end within ${whole(found.median[0])}`;
       return `At ${budget()}: ${percent(left, 0)} cut; ${median}; rings: ${found.censored} of ${found.n} never ended`;
     },
   });
   new Plot("Why thinking loses", lossChart, {
-    click: (u) => { const made = lossChart(); const i = Math.round(u.posToVal(u.cursor.left, "x")); if (made && made.kept[i] !== undefined) change({ cap: made.kept[i] }); },
+    click: (u) => {
+      const made = lossChart();
+      const i = Math.round(u.posToVal(u.cursor.left, "x"));
+      if (made && made.kept[i] !== undefined) change({ cap: made.kept[i] });
+    },
     say: () => {
       const found = view().loss[state.cap];
       if (!found) return `At ${budget()}: both modes were not run, or no chain ended`;
       return `At ${budget()}: loss ${points(found[0])} points (${points(found[1])} to ${points(found[2])}) = truncation (orange) ${points(found[3])}, reasoning (blue) ${points(found[4])}`;
     },
   });
-  new Plot("Right answers by tokens spent", paretoChart, { say: () => `At ${budget()}: ${named(TOKENS, (v) => `${whole(v)} tokens`)}` });
-  new Plot("Chance that a chain ends next", hazardChart, { click: caps, say: () => "Of chains that came this far, per token; whole task" });
+  new Plot("Right answers by tokens spent", paretoChart, {
+    say: () => `At ${budget()}: ${named(TOKENS, (v) => `${whole(v)} tokens`)}`,
+  });
+  new Plot("Chance that a chain ends next", hazardChart, {
+    click: caps,
+    say: () => "Of chains that came this far, per token; whole task",
+  });
   new Plot("What thinking needs", tiersChart, { say: solved });
-  new Plot("How much of the cap is used", usedChart, { click: toCap, say: () => `At ${budget()}: ${named(USED, (v) => percent(v, 0))}` });
-  const drawKey = () => fill(byId("key"), shown().map((p) => make("span", {}, make("span", { class: "swatch", style: { background: swatchFill(p) } }), data.policies[p])));
+  new Plot("How much of the cap is used", usedChart, {
+    click: toCap,
+    say: () => `At ${budget()}: ${named(USED, (v) => percent(v, 0))}`,
+  });
+  const drawKey = () =>
+    fill(
+      byId("key"),
+      shown().map((p) =>
+        make(
+          "span",
+          {},
+          make("span", { class: "swatch", style: { background: swatchFill(p) } }),
+          data.policies[p],
+        ),
+      ),
+    );
   drawKey();
   onChange((keys) => {
     if (keys.has("shown") || keys.has("theme")) drawKey();

@@ -7,15 +7,30 @@ function setTheme(name) {
 }
 
 function startKeys() {
-  const help = () => { const keys = byId("keys"); keys.hidden = !keys.hidden; byId("keys-button").setAttribute("aria-expanded", String(!keys.hidden)); };
+  const help = () => {
+    const keys = byId("keys");
+    keys.hidden = !keys.hidden;
+    byId("keys-button").setAttribute("aria-expanded", String(!keys.hidden));
+  };
   const theme = () => setTheme(dark() ? "light" : "dark");
   const move = (by) => change({ cap: Math.max(0, Math.min(data.budgets.length - 1, state.cap + by)) });
   byId("keys-button").addEventListener("click", help);
   byId("theme").addEventListener("click", theme);
   document.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input[type=search], select, textarea")) return;
-    const act = { "[": () => move(-1), "]": () => move(1), j: () => step(1), k: () => step(-1), "/": () => byId("search").focus(), t: theme, "?": help }[e.key];
-    if (act) { e.preventDefault(); act(); }
+    const act = {
+      "[": () => move(-1),
+      "]": () => move(1),
+      j: () => step(1),
+      k: () => step(-1),
+      "/": () => byId("search").focus(),
+      t: theme,
+      "?": help,
+    }[e.key];
+    if (act) {
+      e.preventDefault();
+      act();
+    }
   });
 }
 
@@ -30,7 +45,10 @@ function startSlider() {
   cap.addEventListener("input", () => change({ cap: Number(cap.value) }));
   onChange((keys) => {
     if (keys.has("cap")) show();
-    if (["cap", "task", "group", "shown"].some((k) => keys.has(k))) { drawMethods(); drawCompare(); }
+    if (["cap", "task", "group", "shown"].some((k) => keys.has(k))) {
+      drawMethods();
+      drawCompare();
+    }
     if (keys.has("cap") || keys.has("open")) remember();
   });
   show();
@@ -40,7 +58,11 @@ function startSlider() {
 function remember() {
   const words = new URLSearchParams({ cap: budget() });
   if (state.open >= 0) words.set("q", data.questions.id[state.open]);
-  try { history.replaceState(null, "", `#${words}`); } catch { /* a page in a sandbox has no address to change */ }
+  try {
+    history.replaceState(null, "", `#${words}`);
+  } catch {
+    /* a page in a sandbox has no address to change */
+  }
 }
 
 function recall() {
@@ -48,21 +70,36 @@ function recall() {
   const cap = data.budgets.indexOf(Number(words.get("cap")));
   if (cap >= 0) state.cap = cap;
   const q = data.questions.id.indexOf(words.get("q"));
-  if (q >= 0) { state.open = q; state.task = data.questions.task[q]; }
+  if (q >= 0) {
+    state.open = q;
+    state.task = data.questions.task[q];
+  }
 }
 
 // Where thinking loses most is where there is most to see.
 function worstCap() {
-  let best = Math.floor(data.budgets.length / 2), most = -Infinity;
+  let best = Math.floor(data.budgets.length / 2),
+    most = -Infinity;
   const found = data.views.length ? data.views[0].loss : [];
-  found.forEach((l, i) => { if (l && l[0] > most) { most = l[0]; best = i; } });
+  found.forEach((l, i) => {
+    if (l && l[0] > most) {
+      most = l[0];
+      best = i;
+    }
+  });
   return best;
 }
 
 function firstShown() {
-  const last = (p) => { const c = data.views.length && data.views[0].cells[data.policies[p]].filter((v) => v).pop(); return c ? c[2] : 0; };
+  const last = (p) => {
+    const c = data.views.length && data.views[0].cells[data.policies[p]].filter((v) => v).pop();
+    return c ? c[2] : 0;
+  };
   const plain = ["nothink", "think"].map((n) => data.policies.indexOf(n)).filter((i) => i >= 0);
-  const others = data.policies.map((_, i) => i).filter((i) => !plain.includes(i)).sort((a, b) => last(b) - last(a));
+  const others = data.policies
+    .map((_, i) => i)
+    .filter((i) => !plain.includes(i))
+    .sort((a, b) => last(b) - last(a));
   return new Set([...plain, ...others.slice(0, Math.max(0, 5 - plain.length))]);
 }
 
@@ -71,7 +108,9 @@ function start() {
   state.shown = firstShown();
   state.by = Math.max(0, data.policies.indexOf("think"));
   recall();
-  document.documentElement.dataset.theme = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  document.documentElement.dataset.theme = window.matchMedia("(prefers-color-scheme: dark)").matches
+    ? "dark"
+    : "light";
   byId("theme").textContent = dark() ? "Light" : "Dark";
   startVerdict();
   startCharts();
@@ -87,8 +126,13 @@ function start() {
   drawList();
   drawQuestion();
   for (const p of plots) p.draw();
-  window.addEventListener("beforeprint", () => { start.before = document.documentElement.dataset.theme; if (dark()) setTheme("light"); });
-  window.addEventListener("afterprint", () => { if (start.before === "dark") setTheme("dark"); });
+  window.addEventListener("beforeprint", () => {
+    start.before = document.documentElement.dataset.theme;
+    if (dark()) setTheme("light");
+  });
+  window.addEventListener("afterprint", () => {
+    if (start.before === "dark") setTheme("dark");
+  });
   document.body.dataset.ready = "yes";
 }
 start();

@@ -2,7 +2,13 @@
 const plots = [];
 
 function axes(xLabel, yLabel, more = {}) {
-  const common = { stroke: css("--quiet"), grid: { stroke: css("--line"), width: 0.6 }, ticks: { stroke: css("--line"), width: 0.6 }, font: "12px system-ui", labelFont: "12px system-ui" };
+  const common = {
+    stroke: css("--quiet"),
+    grid: { stroke: css("--line"), width: 0.6 },
+    ticks: { stroke: css("--line"), width: 0.6 },
+    font: "12px system-ui",
+    labelFont: "12px system-ui",
+  };
   return [
     { ...common, label: xLabel, labelSize: 18, size: 34, ...(more.x || {}) },
     { ...common, label: yLabel, labelSize: 18, size: 46, ...(more.y || {}) },
@@ -17,7 +23,8 @@ function capTicks() {
 }
 const capAxis = { splits: () => capTicks().map(log2), values: (u, v) => v.map((x) => String(Math.round(2 ** x))) };
 const capScale = () => {
-  const first = log2(data.budgets[0]), last = log2(data.budgets[data.budgets.length - 1]);
+  const first = log2(data.budgets[0]),
+    last = log2(data.budgets[data.budgets.length - 1]);
   const room = Math.max(0.15, (last - first) * 0.03);
   return { time: false, range: [first - room, last + room] };
 };
@@ -26,7 +33,12 @@ const shareAxis = { values: (u, v) => v.map((x) => `${Math.round(100 * x)}`) };
 
 function nearestCap(value) {
   let best = 0;
-  data.budgets.forEach((b, i) => { if (Math.abs(log2(b) - log2(Math.max(1, value))) < Math.abs(log2(data.budgets[best]) - log2(Math.max(1, value)))) best = i; });
+  data.budgets.forEach((b, i) => {
+    if (
+      Math.abs(log2(b) - log2(Math.max(1, value))) < Math.abs(log2(data.budgets[best]) - log2(Math.max(1, value)))
+    )
+      best = i;
+  });
   return best;
 }
 
@@ -45,7 +57,11 @@ const capLine = (place) => (u) => {
   u.ctx.restore();
 };
 
-const faint = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStart(2, "0");
+const faint = (hex, alpha) =>
+  hex +
+  Math.round(alpha * 255)
+    .toString(16)
+    .padStart(2, "0");
 
 // A chart: `build` gives uPlot's options and data for the present view, or null where there is nothing to draw.
 class Plot {
@@ -56,15 +72,20 @@ class Plot {
     this.when = when;
     this.note = make("p");
     this.holder = make("div", { class: "plot", role: "img", "aria-label": title });
-    this.tall = byId("charts").childElementCount ? 220 : 300;
+    this.tall = plots.length ? 220 : 300;
     this.box = make("div", { class: "chart", "data-chart": title }, make("h3", {}, title), this.note, this.holder);
-    byId("charts").append(this.box);
+    // The first chart is the one the page is about: it stands alone, above the table.
+    byId(plots.length ? "charts" : "lead").append(this.box);
     plots.push(this);
     new ResizeObserver(() => this.resize()).observe(this.holder);
   }
 
-  size() { return { width: Math.max(220, Math.floor(this.holder.clientWidth)), height: this.tall }; }
-  resize() { if (this.u && this.u.width !== this.size().width) this.u.setSize(this.size()); }
+  size() {
+    return { width: Math.max(220, Math.floor(this.holder.clientWidth)), height: this.tall };
+  }
+  resize() {
+    if (this.u && this.u.width !== this.size().width) this.u.setSize(this.size());
+  }
 
   draw() {
     if (this.u) this.u.destroy();

@@ -27,7 +27,7 @@ INLINE_BYTES = 1_100_000
 """Details of so many questions are inside the page; those of the others lie beside it."""
 SHARD = 40
 FOLDER = "report-data"
-_SCRIPTS = ("state.js", "plots.js", "charts.js", "table.js", "list.js", "question.js", "main.js")
+_SCRIPTS = ("state.js", "plots.js", "charts.js", "causes.js", "table.js", "list.js", "question.js", "main.js")
 
 
 def write_page(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosis | None = None) -> Path:

@@ -62,8 +62,10 @@ def listed(group: Group, want: Want, only: Sequence[str] = ()) -> list[Row]:
         if only and head(arm.policy) not in only:
             continue
         found = summary(arm)
+        # Two runs of one method are told apart by their files.
+        name = arm.label if sum(a.name == arm.name for a in arms) > 1 else arm.name
         seeds = sorted({a.seed for a in group.single if a.seed is not None and a.file == arm.file})
-        cells = (arm.name, cap(arm), arm.n, found.accuracy.k, found.accuracy.value, ci(found.accuracy))
+        cells = (name, cap(arm), arm.n, found.accuracy.k, found.accuracy.value, ci(found.accuracy))
         key = {"method": arm.name, "config": arm.name, "budget": arm.budget}
         rows.append(Row((*cells, spent(found), ", ".join(map(str, seeds)) or "not stored"), key, (arm,)))
     ran = {head(a.policy) for a in group.arms} | {"vote" for a in group.arms if a.policy == "sc"}

@@ -1,0 +1,105 @@
+// Charts of causes: why thinking loses, what it needs, when chains end.
+function lossChart() {
+  const found = view().loss;
+  const kept = data.budgets.map((_, i) => i).filter((i) => found[i] && found[i][3] !== null);
+  if (!kept.length) return null;
+  const cut = kept.map((i) => found[i][3]),
+    reason = kept.map((i) => found[i][4]),
+    tax = kept.map((i) => found[i][0]);
+  // Of the same sign they are stacked: the outer bar is drawn first, in full.
+  const outer = reason.map((r, i) => (r * cut[i] > 0 ? r + cut[i] : r));
+  const low = Math.min(0, ...outer, ...cut),
+    high = Math.max(0, ...outer, ...cut);
+  const bars = uPlot.paths.bars({ size: [0.7, 60] });
+  const names = kept.map((i) => String(data.budgets[i]));
+  return {
+    data: [kept.map((_, i) => i), outer, cut, tax],
+    options: {
+      scales: {
+        x: { time: false, range: [-0.6, kept.length - 0.4] },
+        y: { range: [low * 1.08 - 0.02, high * 1.08 + 0.02] },
+      },
+      axes: axes("token cap", "points lost", {
+        x: {
+          splits: () => names.map((_, i) => i),
+          values: () => (names.length > 9 ? names.map((n, i) => (i % 2 ? "" : n)) : names),
+        },
+        y: shareAxis,
+      }),
+      series: [
+        {},
+        { fill: faint(COLOUR[0][0], 0.9), stroke: COLOUR[0][0], width: 0, paths: bars, points: { show: false } },
+        { fill: faint(COLOUR[1][0], 0.9), stroke: COLOUR[1][0], width: 0, paths: bars, points: { show: false } },
+        {
+          stroke: css("--ink"),
+          width: 0,
+          paths: () => null,
+          points: { show: true, size: 8, width: 2, fill: css("--ground") },
+        },
+      ],
+      hooks: { draw: [capLine(() => kept.indexOf(state.cap))] },
+    },
+    kept,
+  };
+}
+
+function tiersChart() {
+  const found = view().tiers;
+  if (!found) return null;
+  const rows = [...found.by.filter(([b]) => b), ...found.by.filter(([b]) => !b)];
+  const names = rows.map(([b]) => (b ? String(b) : "none"));
+  const shares = rows.map(([, k]) => k / found.n);
+  const bars = uPlot.paths.bars({ size: [0.7, 60] });
+  const solid = (hue) => ({ fill: faint(hue, 0.85), stroke: hue, width: 0, paths: bars, points: { show: false } });
+  const last = names.length - 1;
+  return {
+    data: [
+      names.map((_, i) => i),
+      shares.map((v, i) => (i < last ? v : null)),
+      shares.map((v, i) => (i === last ? v : null)),
+    ],
+    options: {
+      scales: {
+        x: { time: false, range: [-0.6, names.length - 0.4] },
+        y: { range: [0, Math.max(0.05, ...shares) * 1.12] },
+      },
+      axes: axes("least cap at which thinking is right", "questions, %", {
+        x: {
+          splits: () => names.map((_, i) => i),
+          values: () => (names.length > 9 ? names.map((n, i) => (i % 2 && i !== last ? "" : n)) : names),
+        },
+        y: shareAxis,
+      }),
+      series: [{}, solid(COLOUR[2][0]), solid(COLOUR[1][0])],
+      hooks: { draw: [capLine(() => rows.findIndex(([b]) => b === budget()))] },
+    },
+  };
+}
+
+function solved() {
+  const found = view().tiers;
+  if (!found) return "";
+  const enough = found.by.filter(([b]) => b && b <= budget()).reduce((sum, [, k]) => sum + k, 0);
+  const none = found.by.find(([b]) => !b);
+  return `${enough} of ${found.n} questions need ${budget()} tokens or fewer; ${none ? none[1] : 0} are right at no cap`;
+}
+
+function hazardChart() {
+  const found = (data.views.find((v) => v.task === data.tasks[state.task]) || {}).hazard;
+  if (state.group || !found || found.length < 2) return null;
+  const x = found.map((b) => (b[0] + b[1]) / 2),
+    rate = found.map((b) => b[2]);
+  const top = Math.max(...rate) * 1.6 || 1;
+  const hue = colour(1 % data.policies.length);
+  const quiet = { stroke: "transparent", width: 0, points: { show: false } };
+  return {
+    data: [x, found.map((b) => Math.min(b[4], top)), found.map((b) => b[3]), rate],
+    options: {
+      scales: { x: { time: false }, y: { range: [0, top] } },
+      axes: axes("tokens so far", "ends next, %", { y: { values: (u, v) => v.map((y) => (100 * y).toFixed(1)) } }),
+      series: [{}, quiet, quiet, { stroke: hue, width: 2, points: { show: true, size: 6, fill: hue } }],
+      bands: [{ series: [1, 2], fill: faint(hue, 0.18) }],
+      hooks: { draw: [capLine(budget)] },
+    },
+  };
+}

@@ -1,0 +1,84 @@
+"""Chains as text beside the rows: exact at every cut, and made without asking the model again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from thinkcap.core.errors import DataError
+from thinkcap.core.sync import wait
+from thinkcap.engines.scripted import CLOSE, OPEN, QUIET, ScriptedEngine
+from thinkcap.study.config import StudyConfig
+from thinkcap.study.questions import FILE, read_questions
+from thinkcap.study.run import run
+
+THOUGHT = "carry the \N{MATHEMATICAL BOLD DIGIT ONE} and go on " * 3
+QUICK = "so #### 7"
+
+
+def script(prompt: str) -> str:
+    return QUICK if QUIET in prompt[-30:] else f"{OPEN}{THOUGHT}{CLOSE}#### 8"
+
+
+def config(out: Path, **more: object) -> StudyConfig:
+    words = {"limit": 3, "budgets": "8,32,512", "policies": "nothink,think,iris", "out": str(out), **more}
+    return StudyConfig.from_mapping(words)
+
+
+def browser_text(text: str, units: int) -> str:
+    """The first so many UTF-16 units, as JavaScript's slice gives them."""
+    return text.encode("utf-16-le")[: 2 * units].decode("utf-16-le")
+
+
+def test_every_cut_is_what_a_run_at_that_budget_has(tmp_path: Path) -> None:
+    wait(run(config(tmp_path), engine=ScriptedEngine(script)))
+    asked = list(read_questions(tmp_path))
+    assert len(asked) == 3
+    whole = f"{OPEN}{THOUGHT}{CLOSE}#### 8"
+    for question in asked:
+        chain = question.chains["think"]
+        assert chain.text == whole
+        assert chain.ended
+        # Tags are one token, every other character is one, and the end of the turn is one more.
+        assert chain.tokens == len(whole) - len(OPEN) - len(CLOSE) + 2 + 1
+        cuts = dict(chain.cuts)
+        assert {8, 32} <= set(cuts)
+        assert 512 not in cuts
+        for budget, place in cuts.items():
+            assert browser_text(whole, place) == whole[: budget - 1 + len(OPEN)]
+        assert chain.closed is not None
+        assert browser_text(whole, chain.closed).endswith(CLOSE)
+        assert question.chains["nothink"].text == QUICK
+        assert question.chains["nothink"].closed is None
+        assert question.gold
+
+
+def test_writing_asks_the_model_nothing(tmp_path: Path) -> None:
+    first = ScriptedEngine(script)
+    wait(run(config(tmp_path), engine=first))
+    (tmp_path / FILE).unlink()
+    again = ScriptedEngine(script)
+    wait(run(config(tmp_path), engine=again))
+    assert again.calls == []
+    assert len(list(read_questions(tmp_path))) == 3
+
+
+def test_online_runs_store_the_longest_chain(tmp_path: Path) -> None:
+    engine = ScriptedEngine(script)
+    wait(run(config(tmp_path, online=True), engine=engine))
+    generated = engine.generated
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["tokens_generated"] == generated
+    assert all(q.chains["think"].ended for q in read_questions(tmp_path))
+
+
+def test_nothing_where_there_is_no_file(tmp_path: Path) -> None:
+    assert list(read_questions(tmp_path)) == []
+
+
+def test_a_broken_line_is_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("{}\n")
+    with pytest.raises(DataError, match="line 1"):
+        list(read_questions(tmp_path))
