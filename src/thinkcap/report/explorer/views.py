@@ -45,11 +45,12 @@ def _in(arm: Arm, name: str) -> Bools:
 
 def _view(group: Group, name: str | None, budgets: Sequence[int], policies: Sequence[str]) -> dict[str, Any]:
     by = {(a.policy, a.budget): a for a in group.arms}
+    direct, thought = group.series("nothink"), group.series("think")
     return {
         "task": group.task,
         "group": name,
         "cells": {p: [_cell(by[p, b]) if (p, b) in by else None for b in budgets] for p in policies},
-        "loss": [_loss(by.get(("nothink", b)), by.get(("think", b))) for b in budgets],
+        "loss": [_loss(direct.get(b), thought.get(b)) for b in budgets],
         "lengths": _lengths(group),
         "tiers": _tiers(group),
     }
