@@ -109,6 +109,7 @@ async def test_the_answer_pass_is_never_starved(name: str) -> None:
         "gate",
         "placebo",
         "think[projection]",
+        "stop",
     }
     assert bool(passes) == (name in splits or name == "weighted_vote")
 
@@ -124,7 +125,7 @@ async def test_think_only_models_refuse_by_name_or_work(name: str) -> None:
     engine = engine_for({"think": "<think>" + "x" * 90, "nothink": "5", "rest": "#### 5"})
     engine.card = ScriptedEngine(lambda p: "", switch="none").card
     flow = PolicySpec(name).bind(other=OTHER)(Q, 64)
-    needs_no_nothink = name in {"think", "think[heuristic]", "think[projection]", "close", "generous"}
+    needs_no_nothink = name in {"think", "think[heuristic]", "think[projection]", "close", "generous", "stop"}
     if needs_no_nothink:
         assert (await drive(flow, engine, judge=judge, cap=64)).charged <= 64
     else:

@@ -12,19 +12,46 @@ import click
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="File to write; printed where none is named.")
 @click.option("--task", "tasks", multiple=True, help="Only these tasks of the study; may be repeated.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the lower bounds.")
-def command(run: Path, out: Path | None, tasks: tuple[str, ...], level: float) -> None:
+@click.option("--allocate", is_flag=True, help="Fit splits, stops and an allocator too; writes a file beside OUT.")
+@click.option(
+    "--margin", type=float, default=0.01, show_default=True, help="Accuracy `auto` may lose to the best."
+)
+@click.option("--risk", type=float, default=0.1, show_default=True, help="Chance, at most, that it loses more.")
+@click.option("--price", type=float, default=0.0001, show_default=True, help="Accuracy a token must be worth.")
+def command(
+    run: Path,
+    out: Path | None,
+    tasks: tuple[str, ...],
+    level: float,
+    allocate: bool,
+    margin: float,
+    risk: float,
+    price: float,
+) -> None:
     """Turn the study in folder RUN into a profile: for every cap the policy we can be surest of."""
-    from thinkcap.study.calibrate import calibrate
+    from thinkcap.core.errors import ConfigError
+    from thinkcap.study.calibrate import calibrate, calibrate_auto
 
-    profile = calibrate(run, tasks=tasks, level=level)
+    if allocate:
+        if out is None or tasks:
+            raise ConfigError(
+                "--allocate writes two files and takes the whole study: name --out, leave out --task"
+            )
+        beside = out.with_name(f"{out.stem}.allocation.json")
+        profile, allocation = calibrate_auto(run, beside.name, price=price, margin=margin, risk=risk, level=level)
+        beside.write_text(allocation.to_json(), encoding="utf-8")
+        click.echo(f"allocation: {beside}")
+    else:
+        profile = calibrate(run, tasks=tasks, level=level)
     if out is None:
         click.echo(profile.to_toml())
         return
     out.write_text(profile.to_toml(), encoding="utf-8")
     for rule in profile.rules:
         found = rule.evidence
+        does = found.get("does", rule.policy.label)
         click.echo(
-            f"{rule.at_least:>8}  {rule.policy.label:<32} {100 * found['accuracy']:5.1f} % right, "
+            f"{rule.at_least:>8}  {does:<32} {100 * found['accuracy']:5.1f} % right, "
             f"surely {100 * found['lower_bound']:5.1f} %, n = {found['n']}"
         )
     click.echo(f"profile: {out}")

@@ -74,6 +74,8 @@ class Prompt:
     """Thinking is over before the first token (an empty block, a forced close)."""
     tokens: int = 0
     """Length of the prompt where known."""
+    begun: int = 0
+    """How many ids at its end are this very turn so far, nothing of ours among them: the turn goes on."""
 
     def key(self, fingerprint: str, sampling: Sampling) -> str:
         """Names a generation without its budget: a smaller budget is a cut of the same trace."""

@@ -72,7 +72,8 @@ class ScriptedEngine:
             ids += piece
         closed = nothink or any(CLOSE in (p.text if isinstance(p, Span) else p) for p in request.prefill)
         opened = bool(request.prefill) and not closed
-        return Prompt(tuple(ids), forced=forced, opened=opened, closed=closed, tokens=len(ids))
+        begun = 0 if forced else sum(len(p) for p in request.prefill if isinstance(p, Span))
+        return Prompt(tuple(ids), forced=forced, opened=opened, closed=closed, tokens=len(ids), begun=begun)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         assert prompt.ids is not None

@@ -57,7 +57,15 @@ class Splicer:
     async def prompt(self, request: Request, body: Mapping[str, Any]) -> Prompt:
         ids, forced = await self.ids(request)
         opened, closed = self._manner.state(request)
-        return Prompt(ids, body, forced=forced, opened=opened, closed=closed, tokens=len(ids))
+        begun = await self._begun(request)
+        return Prompt(ids, body, forced=forced, opened=opened, closed=closed, tokens=len(ids), begun=begun)
+
+    async def _begun(self, request: Request) -> int:
+        """Length of the turn so far where all of it is the model's own."""
+        spans = [part for part in request.prefill if isinstance(part, Span)]
+        if len(spans) < len(request.prefill):
+            return 0
+        return sum([len(await self._span(span)) for span in spans])
 
     async def ids(self, request: Request) -> tuple[Ids, int]:
         """The prompt, and how many of its tokens are ours in the assistant's mouth."""

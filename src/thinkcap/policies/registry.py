@@ -40,6 +40,8 @@ POLICIES: Mapping[str, str] = MappingProxyType(
         "two_pass": "thinkcap.policies.controls:two_pass",
         "no_trace": "thinkcap.policies.controls:no_trace",
         "placebo": "thinkcap.policies.controls:placebo",
+        "stop": "thinkcap.policies.stop:stop",
+        "auto": "thinkcap.policies.auto:auto",
     }
 )
 

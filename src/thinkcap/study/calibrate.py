@@ -15,12 +15,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from thinkcap.allocate.file import Allocation
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.names import nearest
 from thinkcap.diagnose.precision import wilson
-from thinkcap.policies.registry import parse, wants_other
+from thinkcap.policies.registry import PolicySpec, parse, wants_other
 from thinkcap.study.profile import NEEDS_KIND, Profile, Rule
 from thinkcap.study.rows import read_parquet
 from thinkcap.study.summary import load_summary
@@ -71,6 +73,42 @@ def calibrate(folder: Path, *, tasks: Sequence[str] = (), level: float = 0.95) -
         study=folder.name,
         level=level,
     )
+
+
+def calibrate_auto(
+    folder: Path, file: str, *, price: float = 0.0001, margin: float = 0.01, risk: float = 0.1, level: float = 0.95
+) -> tuple[Profile, Allocation]:
+    """A profile that hands every cap to `auto`, and the allocation it reads from `file` beside the profile."""
+    from thinkcap.allocate.envelope import fit
+    from thinkcap.allocate.split import lower
+    from thinkcap.study.allocation import load
+
+    about = load_summary(folder).get("provenance", {})
+    card: Mapping[str, Any] = about.get("engine", {})
+    measured = load([folder])
+    servable = [name for name in measured.fixed if name not in NEEDS_KIND and not wants_other(parse(name))]
+    found = fit(measured, price=price, margin=margin, risk=risk, level=level, servable=servable)
+    facts = {"model": str(card.get("model", "")), "study": folder.name, "prompts": str(about.get("prompts", ""))}
+    rules = []
+    for choice in found.choices:
+        outcome = found.outcome(measured, choice.cap)
+        evidence = {
+            "does": choice.spending.policy,
+            "accuracy": round(float(outcome.right.mean()), 4),
+            "lower_bound": round(lower(outcome.right, level), 4),
+            "n": measured.n,
+            "tokens": round(float(outcome.tokens.mean()), 1),
+        }
+        rules.append(Rule(choice.cap, PolicySpec("auto", MappingProxyType({"table": file})), None, evidence))
+    profile = Profile(
+        facts["model"],
+        tuple(rules),
+        fingerprint=str(card.get("fingerprint", "")),
+        prompts=facts["prompts"],
+        study=folder.name,
+        level=level,
+    )
+    return profile, found.allocation(facts)
 
 
 def _cells(columns: Mapping[str, Any], tasks: Sequence[str]) -> dict[tuple[str, int], _Cell]:

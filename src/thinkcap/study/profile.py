@@ -11,7 +11,7 @@
     policy = "iris(first=96)"
     otherwise = "close"          # for requests that declare no answer kind, where the policy needs one
 
-Keys a study adds (accuracy, lower_bound, n, tokens, stages) say why; the gateway reads only the three above.
+Keys a study adds (does, accuracy, lower_bound, n, tokens, stages) say why; the gateway reads only the three above.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from thinkcap.allocate.file import Allocation
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.policies.registry import PolicySpec, parse, wants_other
@@ -33,7 +34,7 @@ NEEDS_KIND = frozenset({"vote", "gate", "weighted_vote", "mrsd", "iris_plus", "t
 
 _TOP = ("model", "fingerprint", "prompts", "study", "level", "cap")
 _ENTRY = ("at_least", "policy", "otherwise")
-_EVIDENCE = ("accuracy", "lower_bound", "n", "tokens", "stages", "otherwise_lower_bound")
+_EVIDENCE = ("does", "accuracy", "lower_bound", "n", "tokens", "stages", "otherwise_lower_bound")
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class Profile:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
             raise ConfigError(f"profile '{path}' is not TOML: {err}") from err
         try:
-            return cls.from_mapping(table)
+            found = cls.from_mapping(table)
+            return replace(found, rules=tuple(_beside(rule, path.parent) for rule in found.rules))
         except ConfigError as err:
             raise ConfigError(f"profile '{path}': {err}") from err
 
@@ -134,6 +136,17 @@ class Profile:
                 lines.append(f"stages = {{ {inside} }}")
             lines.append("")
         return "\n".join(lines)
+
+
+def _beside(rule: Rule, folder: Path) -> Rule:
+    """An allocation's file is named as seen from the profile, and must be there before the first request."""
+    table = rule.policy.options.get("table")
+    if table is None:
+        return rule
+    path = folder / str(table)
+    Allocation.from_file(path)
+    options = MappingProxyType({**rule.policy.options, "table": str(path)})
+    return replace(rule, policy=replace(rule.policy, options=options))
 
 
 def _rule(entry: Any) -> Rule:

@@ -146,7 +146,7 @@ def _said(error: Exception) -> str:
 
 def _ended(steps: Sequence[Step]) -> bool:
     """An extraction ends for its own reasons; what a cap cuts is the chain before it."""
-    chains = [s for s in steps if not s.request.inserts and not s.request.prefill]
+    chains = [s for s in steps if not s.request.inserts and (not s.request.prefill or s.request.stage == "think")]
     return bool(chains) and chains[-1].completion.ended
 
 

@@ -53,9 +53,11 @@ class Remembering:
     async def aclose(self) -> None:
         await self._engine.aclose()
 
-    async def generate(
-        self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None
-    ) -> Output:
+    async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
+        if prompt.begun and sampling.greedy and not prompt.body and not self._online:
+            rest = await self._going_on(prompt, limit, sampling, emit)
+            if rest is not None:
+                return rest
         key = prompt.key(self.card.fingerprint, sampling)
         if prompt.ids is None or self._online:
             key = _with_budget(key, limit)
@@ -68,14 +70,37 @@ class Remembering:
                 emit = None  # its text has been shown as it was written
             return await self._output(key, trace, prompt, limit, emit)
 
+    async def _going_on(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output | None:
+        """A turn that goes on where it was left: its stored trace is cut or continued, so that a thought written
+        in steps is the thought written at once. None where that turn was not stored, or went another way."""
+        assert prompt.ids is not None
+        begun = prompt.begun
+        whole = replace(prompt, ids=prompt.ids[:-begun], begun=0, tokens=len(prompt.ids))
+        key = whole.key(self.card.fingerprint, sampling)
+        async with self._flight(key):
+            trace = self._store.get(key)
+            if trace is None or trace.ids[:begun] != prompt.ids[-begun:]:
+                return None
+            if not trace.covers(begun + limit):
+                trace = await self._grow(key, trace, whole, begun + limit, sampling, emit, begun)
+                emit = None
+            return await self._output(key, trace, whole, begun + limit, emit, begun)
+
     async def _grow(
-        self, key: str, trace: Trace | None, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None
+        self,
+        key: str,
+        trace: Trace | None,
+        prompt: Prompt,
+        limit: int,
+        sampling: Sampling,
+        emit: Emit | None,
+        begun: int = 0,
     ) -> Trace:
         assert prompt.ids is not None
         started = time.perf_counter()
         if trace is not None and sampling.greedy and not prompt.body:
             if emit:
-                emit(Delta(await self.read(trace.ids)))
+                emit(Delta(await self.read(trace.ids[begun:])))
             longer = replace(prompt, ids=prompt.ids + trace.ids)
             output = await self._engine.generate(longer, limit - len(trace.ids), sampling, emit)
             grown = trace.extended(output.ids or (), output.ended, limit)
@@ -87,9 +112,12 @@ class Remembering:
         await self._store.put(key, grown, time.perf_counter() - started)
         return grown
 
-    async def _output(self, key: str, trace: Trace, prompt: Prompt, limit: int, emit: Emit | None) -> Output:
+    async def _output(
+        self, key: str, trace: Trace, prompt: Prompt, limit: int, emit: Emit | None, begun: int = 0
+    ) -> Output:
         cut = trace.cut(limit)
-        text = await self._engine.read(cut.ids)
+        ids = cut.ids[begun:]
+        text = await self._engine.read(ids)
         if emit:
             emit(Delta(text))
         # Generated now, or generated under this very budget and found again after an interruption.
@@ -99,8 +127,8 @@ class Remembering:
         return Output(
             text,
             cut.ended,
-            len(cut.ids),
-            ids=cut.ids,
+            len(ids),
+            ids=ids,
             fresh=fresh,
             claim=(key[:16], trace.generated) if fresh else None,
             origin="fresh" if same else "continued" if continued else "cut",
@@ -108,9 +136,7 @@ class Remembering:
             finish="stop" if cut.ended else "length",
         )
 
-    async def _whole(
-        self, key: str, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None
-    ) -> Output:
+    async def _whole(self, key: str, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
         """Over chat nothing can be cut: the same question at the same budget, or a new call."""
         stored = self._store.get_output(key)
         if stored is None:

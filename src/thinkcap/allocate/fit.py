@@ -1,0 +1,230 @@
+"""Fits the allocator and says what it is worth, always on questions it was not fitted on.
+
+    report = cross_validate(pool)
+    report.best, report.scores["mlp"].class_accuracy
+    allocator = train(report.best, pool)
+
+A small network is the published choice; a straight logistic regression, boosted trees and a constant stand beside
+it, and the one with the best held-out log loss is the default. scikit-learn fits; using a fit needs only numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thinkcap.allocate.model import KINDS, Allocator
+from thinkcap.core.errors import ConfigError, DataError
+from thinkcap.diagnose.arrays import Bools, Floats, Ints
+from thinkcap.diagnose.bootstrap import percentile_interval
+
+_FLOOR = 1e-6
+"""Chance of a class that no training question had: small, but not impossible."""
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Questions with what every budget did; budget 0 is the answer without thinking."""
+
+    x: Floats
+    """(n, 13) features."""
+    budgets: tuple[int, ...]
+    right: Bools
+    """(n, budgets)"""
+    tokens: Ints
+    """(n, budgets)"""
+
+    def __post_init__(self) -> None:
+        shape = (len(self.x), len(self.budgets))
+        if self.right.shape != shape or self.tokens.shape != shape or self.budgets[0] != 0:
+            raise DataError(f"a pool of {shape[0]} questions needs outcomes of shape {shape}, budget 0 first")
+
+    @property
+    def target(self) -> Ints:
+        """Least sufficient budget; 0 where none suffices: what cannot be won should cost least."""
+        return np.asarray(np.where(self.right.any(axis=1), self.right.argmax(axis=1), 0), dtype=np.int64)
+
+    def take(self, rows: Any) -> Pool:
+        return Pool(self.x[rows], self.budgets, self.right[rows], self.tokens[rows])
+
+
+def train(kind: str, pool: Pool, seed: int = 0) -> Allocator:
+    y = pool.target
+    mean, scale = pool.x.mean(axis=0), pool.x.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    classes = len(pool.budgets)
+    if kind == "constant" or len(set(y.tolist())) < 2:
+        share = np.bincount(y, minlength=classes) / len(y)
+        return Allocator("constant", pool.budgets, mean, scale, {"logits": np.log(share + _FLOOR)})
+    z = (pool.x - mean) / scale
+    if kind == "boosting":
+        return Allocator(kind, pool.budgets, mean, scale, _boosted(z, y, classes, seed))
+    return Allocator(kind, pool.budgets, mean, scale, {"layers": _network(kind, z, y, classes, seed)})
+
+
+def _sklearn() -> Any:
+    try:
+        import sklearn.ensemble
+        import sklearn.linear_model
+        import sklearn.neural_network
+    except ImportError as err:
+        raise ConfigError(
+            f"fitting an allocator needs an extra: pip install 'thinkcap[allocate]' ({err})"
+        ) from err
+    return sklearn
+
+
+def _network(kind: str, z: Floats, y: Ints, classes: int, seed: int) -> list[tuple[Floats, Floats]]:
+    sklearn = _sklearn()
+    if kind == "logistic":
+        model = sklearn.linear_model.LogisticRegression(max_iter=2000).fit(z, y)
+        weights, biases = model.coef_.T, model.intercept_
+        layers = []
+    else:
+        model = sklearn.neural_network.MLPClassifier(
+            (32, 16), alpha=0.01, early_stopping=True, n_iter_no_change=20, max_iter=1000, random_state=seed
+        ).fit(z, y)
+        *layers, (weights, biases) = zip(model.coefs_, model.intercepts_, strict=True)
+    if weights.shape[1] == 1:
+        # Two classes have one logit, that of the second.
+        weights, biases = np.hstack([0 * weights, weights]), np.concatenate([0 * biases, biases])
+    full = np.zeros((weights.shape[0], classes))
+    full[:, model.classes_] = weights
+    bias = np.full(classes, np.log(_FLOOR))
+    bias[model.classes_] = biases
+    return [*layers, (full, bias)]
+
+
+def _boosted(z: Floats, y: Ints, classes: int, seed: int) -> dict[str, Any]:
+    model = (
+        _sklearn()
+        .ensemble.GradientBoostingClassifier(
+            n_estimators=40, max_depth=2, learning_rate=0.1, subsample=0.8, random_state=seed
+        )
+        .fit(z, y)
+    )
+    seen = model.classes_
+    share = np.bincount(y, minlength=classes) / len(y)
+    start = np.log(share + _FLOOR)
+    rounds = []
+    for grown in model.estimators_:
+        row: list[Any] = [[[-1, 0, 0, 0, 0.0]] for _ in range(classes)]
+        # Two classes are one column of trees: the second against the first.
+        for column, tree in zip(seen[1:] if len(seen) == 2 else seen, grown, strict=True):
+            row[int(column)] = _nodes(tree.tree_)
+        rounds.append(row)
+    return {"start": start, "rate": model.learning_rate, "trees": rounds}
+
+
+def _nodes(tree: Any) -> list[list[float]]:
+    columns = zip(tree.feature, tree.threshold, tree.children_left, tree.children_right, strict=True)
+    return [
+        [int(max(-1, f)), float(t), int(left), int(right), float(v)]
+        for (f, t, left, right), v in zip(columns, tree.value[:, 0, 0], strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One kind of allocator, by predictions for questions outside its fit; intervals are 95 % bootstrap."""
+
+    kind: str
+    n: int
+    log_loss: float
+    class_accuracy: float
+    class_interval: Interval
+    majority: float
+    """Share of the commonest class: what a constant gets."""
+    tokens: float
+    tokens_fixed: float
+    """Everybody thinks with the largest budget."""
+    tokens_oracle: float
+    """Everybody gets the least sufficient budget."""
+    saved: float
+    """Share of the fixed maximum's tokens."""
+    saved_interval: Interval
+    of_oracle: float
+    """Of what the oracle saves."""
+    of_oracle_interval: Interval
+    accuracy: float
+    accuracy_fixed: float
+    kept: float
+    """Accuracy minus that of the fixed maximum."""
+    kept_interval: Interval
+
+
+@dataclass(frozen=True)
+class Report:
+    scores: Mapping[str, Score]
+    best: str
+
+
+def cross_validate(
+    pool: Pool, *, folds: int = 5, seed: int = 0, kinds: tuple[str, ...] = KINDS, sure: float | None = None
+) -> Report:
+    """Every question is predicted by fits that did not see it."""
+    n = len(pool.x)
+    if n < 2 * folds:
+        raise DataError(f"{n} questions are too few for {folds} folds; measure more")
+    scores = {}
+    for kind in kinds:
+        chances, levels = out_of_fold(kind, pool, folds=folds, seed=seed, sure=sure)
+        scores[kind] = score(kind, pool, chances, levels, seed)
+    return Report(scores, min(scores, key=lambda kind: scores[kind].log_loss))
+
+
+def out_of_fold(
+    kind: str, pool: Pool, *, folds: int = 5, seed: int = 0, sure: float | None = None
+) -> tuple[Floats, Ints]:
+    part = np.random.default_rng(seed).permutation(len(pool.x)) % folds
+    chances = np.zeros((len(pool.x), len(pool.budgets)))
+    levels = np.zeros(len(pool.x), dtype=np.int64)
+    for fold in range(folds):
+        fitted = train(kind, pool.take(part != fold), seed)
+        chances[part == fold] = fitted.chances(pool.x[part == fold])
+        levels[part == fold] = fitted.levels(pool.x[part == fold], sure)
+    return chances, levels
+
+
+def score(kind: str, pool: Pool, chances: Floats, levels: Ints, seed: int = 0, draws: int = 2000) -> Score:
+    """What these levels gave on a pool they were not fitted on."""
+    y, rows = pool.target, np.arange(len(pool.x))
+    columns = np.stack(
+        [
+            levels == y,
+            pool.tokens[rows, levels],
+            pool.tokens[:, -1],
+            pool.tokens[rows, y],
+            pool.right[rows, levels],
+            pool.right[:, -1],
+        ],
+        axis=1,
+    ).astype(np.float64)
+    weights = np.random.default_rng(seed).multinomial(len(y), np.full(len(y), 1 / len(y)), size=draws)
+    drawn = weights @ columns / len(y)
+    hit, mine, fixed, oracle, right, right_fixed = columns.mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = (drawn[:, 2] - drawn[:, 1]) / (drawn[:, 2] - drawn[:, 3])
+    return Score(
+        kind,
+        len(y),
+        float(-np.log(np.maximum(chances[rows, y], _FLOOR)).mean()),
+        float(hit),
+        percentile_interval(drawn[:, 0]),
+        float(np.bincount(y).max() / len(y)),
+        float(mine),
+        float(fixed),
+        float(oracle),
+        float(1 - mine / fixed),
+        percentile_interval(1 - drawn[:, 1] / drawn[:, 2]),
+        float((fixed - mine) / (fixed - oracle)) if fixed > oracle else float("nan"),
+        percentile_interval(shares),
+        float(right),
+        float(right_fixed),
+        float(right - right_fixed),
+        percentile_interval(drawn[:, 4] - drawn[:, 5]),
+    )

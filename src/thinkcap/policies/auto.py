@@ -1,0 +1,38 @@
+"""The best that is known for a cap, and for the question where an allocator was fitted.
+
+A study fits the file (`thinkcap calibrate --allocate`); it says which division, stopping rule or fixed policy
+serves a cap. Without one: no thinking under small caps, `stop` from there on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from thinkcap.allocate.file import allocation, thinking_budget
+from thinkcap.core.errors import ConfigError
+from thinkcap.core.flow import Flow
+from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.types import Question
+from thinkcap.policies.registry import parse
+
+
+def auto(question: Question, cap: int, *, table: str = "", prompts: Prompts = PROMPTS) -> Flow:
+    entry = allocation(table).entry(cap)
+    spec, notes = parse(entry.policy), {"auto": entry.policy}
+    if entry.sure is not None:
+        from thinkcap.allocate.features import asked
+
+        budget = thinking_budget(table, asked(question), entry.sure)
+        notes["budget"] = str(budget)
+        if budget == 0:
+            spec = parse(entry.quick or "nothink")
+        else:
+            most = min(budget, int(spec.options.get("think", budget)))
+            spec = replace(spec, options=MappingProxyType({**spec.options, "think": most}))
+    if spec.name == "auto":
+        raise ConfigError("an allocation names `auto` as the policy of a cap; wanted one that does the work")
+    if spec.name == "stop" and table:
+        spec = replace(spec, options=MappingProxyType({"table": table, **spec.options}))
+    answer = yield from spec.bind(prompts)(question, cap)
+    return replace(answer, notes={**answer.notes, **notes})
