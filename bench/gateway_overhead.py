@@ -122,10 +122,11 @@ class Asker(asyncio.Protocol):
         now = time.perf_counter()
         if not self.held.startswith(b"HTTP/1.1 200"):
             self.failed += 1
-        if self.warm:
+        counted = self.warm
+        if counted:
             self.times.append((now - self.begun, self.first - self.begun))
         self.warm = True
-        if now >= self.until:
+        if now >= self.until and counted:
             self.transport.close()
         else:
             self.ask()

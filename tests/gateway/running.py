@@ -29,10 +29,10 @@ class Client:
         self._session.headers.update(headers)
 
     def get(self, path: str, **more: Any) -> requests.Response:
-        return self._session.get(self.base + path, timeout=60, **more)
+        return self._session.get(self.base + path, timeout=300, **more)
 
     def post(self, path: str, **more: Any) -> requests.Response:
-        return self._session.post(self.base + path, timeout=60, **more)
+        return self._session.post(self.base + path, timeout=300, **more)
 
 
 class Thread:
