@@ -53,7 +53,9 @@ class _Line:
         left = (progress.total - progress.done) * spent / max(1, fresh)
         text = (
             f"{progress.done}/{progress.total} rows, {progress.tokens / spent:,.0f} tokens/s, "
-            f"{left:,.0f} s left" + (f", {progress.failed} failed" if progress.failed else "")
+            f"{left:,.0f} s left"
+            + (f", {progress.failed} failed" if progress.failed else "")
+            + (f", {progress.where()}" if progress.where else "")
         )
         if self._live:
             click.echo(f"\r\x1b[K{text}", nl=False, err=True)

@@ -11,7 +11,7 @@ import click
 
 @click.command(name="study", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--model", help="`bundled`, a GGUF file, or http://host/v1#name.")
+@click.option("--model", help="`bundled`, a GGUF file, a transformers folder, or http://host/v1#name.")
 @click.option(
     "--task", "tasks", help="gsm8k, math500, bbh:NAME, families, family:NAME, a .jsonl or .csv; a,b for several."
 )
@@ -30,6 +30,10 @@ import click
 @click.option("--verify-prefix", type=int, help="Re-run N questions at a smaller budget, report agreement.")
 @click.option("--nothink-by", help="How a model without a switch is kept from thinking: block or prompt.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds for one request to a server, all tries.")
+@click.option("--cluster", help="Run the engines on a Ray cluster: auto, local or HOST:PORT.")
+@click.option("--actors", type=int, help="Engines on the cluster; by default it is filled.")
+@click.option("--cpus", type=float, help="CPUs of one engine on the cluster.")
+@click.option("--gpus", type=float, help="GPUs of one engine on the cluster; a part of one is fine.")
 @click.option("--prompts", type=click.Path(path_type=Path), help="TOML file with prompts of your own.")
 @click.option("--price", help="Money per million tokens: INPUT,CACHED,OUTPUT.")
 @click.option("--max-cost", type=float, help="Refuse to start what may cost more.")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ENGINES = {
     "llamacpp": "thinkcap.engines.llamacpp:open_engine",
     "hf": "thinkcap.engines.hf:open_engine",
+    "cluster": "thinkcap.engines.ray:open_engine",
     "openai": "thinkcap.engines.openai:open_engine",
 }
 """Lazy `module:attribute` of each engine's `async open_engine(model, **options) -> Engine`."""
@@ -42,8 +43,12 @@ def engine_for(model: str) -> str:
 
 
 async def open_engine(model: str, **options: Any) -> Engine:
-    """Opens whatever `model` names. Options an engine does not have are refused with the nearest it has."""
-    factory = resolve(engine_for(model), ENGINES, "engine")
+    """Opens whatever `model` names. Options an engine does not have are refused with the nearest it has.
+
+    With `cluster` it runs on the nodes of a Ray cluster, which check the options that are theirs.
+    """
+    name = "cluster" if options.get("cluster") else engine_for(model)
+    factory = resolve(name, ENGINES, "engine")
     known = inspect.signature(factory).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
         names = [n for n, p in known.items() if p.kind is p.KEYWORD_ONLY]

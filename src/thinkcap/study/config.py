@@ -69,6 +69,13 @@ class StudyConfig:
     nothink_by: str = "auto"
     timeout_s: float | None = None
     """For one request to a server, all its tries included; the engine's own patience where None."""
+    cluster: str | None = None
+    """Ray cluster to run the engines on: `auto`, `local` or an address."""
+    actors: int = 0
+    """Engines on the cluster; 0 fills it, nodes that join included."""
+    cpus: float = 1.0
+    gpus: float = 0.0
+    """What one engine on the cluster is given."""
     verify_prefix: int = 0
     max_cost: float | None = None
     price: Price = FREE
@@ -91,6 +98,8 @@ class StudyConfig:
             options["concurrency"] = self.concurrency
         if self.timeout_s is not None:
             options["timeout_s"] = self.timeout_s
+        if self.cluster:
+            options |= {"cluster": self.cluster, "actors": self.actors, "cpus": self.cpus, "gpus": self.gpus}
         return options
 
     @classmethod
@@ -144,6 +153,8 @@ class StudyConfig:
         ):
             if value is not None:
                 plain[name] = str(value) if isinstance(value, Path) else value
+        if self.cluster:
+            plain |= {"cluster": self.cluster, "actors": self.actors, "cpus": self.cpus, "gpus": self.gpus}
         if self.price != FREE:
             plain["price"] = {f.name: getattr(self.price, f.name) for f in fields(Price)}
         changed = {
@@ -299,6 +310,10 @@ _READERS: Mapping[str, Any] = {
     "online": _flag,
     "nothink_by": _choice("auto", "native", "block", "prompt"),
     "timeout_s": _number(0.001, 1e6),
+    "cluster": _text,
+    "actors": _whole(0, "a number of engines"),
+    "cpus": _number(0, 1e4),
+    "gpus": _number(0, 1e3),
     "verify_prefix": _whole(0, "a number of questions"),
     "max_cost": _number(0, 1e12),
     "price": _price,

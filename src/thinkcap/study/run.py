@@ -60,6 +60,8 @@ class Progress:
     tokens: int = 0
     resumed: int = 0
     started: float = field(default_factory=time.monotonic)
+    where: Callable[[], str] | None = None
+    """Says where the engines are, for engines that are in many places."""
 
 
 Watcher = Callable[[Progress], None]
@@ -129,6 +131,7 @@ async def _run(
     done = {key for key, row in journal.rows.items() if _stands(row, config)}
     todo = [cell for cell in cells if cell.key not in done]
     progress = Progress(total=len(cells), done=len(cells) - len(todo), resumed=len(cells) - len(todo))
+    progress.where = getattr(bare, "status", None)
     width = config.concurrency or bare.card.concurrency
     async with Grader() as grader:
         worker = _Worker(config, remembering, grader, journal, progress, watch)
