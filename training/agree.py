@@ -32,8 +32,8 @@ def by_transformers(prompts: list[list[int]], limit: int) -> list[list[int]]:
     pad = model.generation_config.pad_token_id
     order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
     found: list[list[int]] = [[] for _ in prompts]
-    for first in range(0, len(order), 50):
-        chosen = order[first : first + 50]
+    for first in range(0, len(order), 150):
+        chosen = order[first : first + 150]
         width = max(len(prompts[i]) for i in chosen)
         ids = torch.full((len(chosen), width), pad)
         mask = torch.zeros_like(ids)
