@@ -30,9 +30,7 @@ class FileLock:
             lock.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as err:
-            raise StoreError(
-                f"cannot write to '{lock.parent}': {err.strerror}; choose another --out"
-            ) from err
+            raise StoreError(f"cannot write to '{lock.parent}': {err.strerror}; choose another --out") from err
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as err:
