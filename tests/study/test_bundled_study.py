@@ -7,9 +7,10 @@ from pathlib import Path
 
 from thinkcap.engines import open_engine
 from thinkcap.policies.registry import PolicySpec
-from thinkcap.study.config import PolicyPlan, StudyConfig
+from thinkcap.study.config import StudyConfig
 from thinkcap.study.rows import Journal
 from thinkcap.study.run import run
+from thinkcap.study.values import PolicyPlan
 
 QUESTIONS = 20
 DENSE = tuple(range(12, 193, 12))

@@ -6,8 +6,9 @@ import pytest
 import tomli_w
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.study.config import StudyConfig, parse_budgets
+from thinkcap.study.config import StudyConfig
 from thinkcap.study.options import PRESETS, from_options
+from thinkcap.study.values import parse_budgets
 
 
 @pytest.mark.parametrize(

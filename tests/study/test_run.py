@@ -11,11 +11,12 @@ from thinkcap.core.errors import DataError, EngineTimeout, StoreError
 from thinkcap.core.prompts import Prompts
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.policies.registry import parse_list
-from thinkcap.study.config import PolicyPlan, StudyConfig, parse_budgets
+from thinkcap.study.config import StudyConfig
 from thinkcap.study.regrade import regrade
 from thinkcap.study.rows import read_parquet
 from thinkcap.study.run import Result, run
 from thinkcap.study.summary import load_summary
+from thinkcap.study.values import PolicyPlan, parse_budgets
 
 
 def config(

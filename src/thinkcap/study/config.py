@@ -5,9 +5,8 @@ config = StudyConfig.from_mapping({"model": "bundled", "budgets": "64:512:64"})
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,34 +14,11 @@ from typing import Any
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
-from thinkcap.core.types import EMPTY
-from thinkcap.policies.registry import PolicySpec, parse, parse_list
+from thinkcap.policies.registry import PolicySpec
+from thinkcap.study.values import FREE, READERS, PolicyPlan, Price, parse_budgets, policy_plans
 
 DENSE = "32,48,64,96,128,192,256,320,384,448,512,640,768,1024,1536,2048"
 """The default grid: sixteen budgets, dense where the bundled model's curves bend."""
-
-
-@dataclass(frozen=True)
-class Price:
-    """Money per million tokens."""
-
-    input: float = 0.0
-    cached: float = 0.0
-    output: float = 0.0
-
-    def of(self, *, fresh_input: float, cached_input: float, output: float) -> float:
-        return (fresh_input * self.input + cached_input * self.cached + output * self.output) / 1e6
-
-
-FREE = Price()
-
-
-@dataclass(frozen=True)
-class PolicyPlan:
-    """A policy with budgets of its own, or the study's where it has none."""
-
-    spec: PolicySpec
-    budgets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,9 +98,9 @@ class StudyConfig:
                 raise ConfigError(f"unknown key '{key}'{where}{nearest(key, known)}")
             try:
                 if key in ("policies", "policy"):
-                    ready["policies"] = (*ready.get("policies", ()), *_policies(value))
+                    ready["policies"] = (*ready.get("policies", ()), *policy_plans(value))
                 else:
-                    ready[key] = _READERS[key](value)
+                    ready[key] = READERS[key](value)
             except ConfigError as err:
                 raise ConfigError(f"{key}: {err}{where}") from err
         return replace(cls(), **ready)
@@ -169,153 +145,3 @@ class StudyConfig:
             for p in self.policies
         ]
         return plain
-
-
-_RANGE = re.compile(r"(\d+):(\d+):(\d+)")
-
-
-def parse_budgets(text: str) -> tuple[int, ...]:
-    """`64,128,256` or `64:1024:64` (from, to, step), or both mixed; sorted, without repeats."""
-    budgets: set[int] = set()
-    for part in (p.strip() for p in text.split(",")):
-        if span := _RANGE.fullmatch(part):
-            low, high, step = map(int, span.groups())
-            if step == 0 or low > high:
-                raise ConfigError(f"cannot read budgets '{part}'; wanted from:to:step such as 64:1024:64")
-            budgets.update(range(low, high + 1, step))
-        elif part.isdecimal():
-            budgets.add(int(part))
-        else:
-            raise ConfigError(
-                f"cannot read budgets '{text}' at '{part}'; wanted whole numbers, 64,128,256 or 64:1024:64"
-            )
-    if not budgets or min(budgets) < 1:
-        raise ConfigError(f"budgets must be at least 1 token, saw '{text}'")
-    return tuple(sorted(budgets))
-
-
-def _budgets(value: Any) -> tuple[int, ...]:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return parse_budgets(",".join(str(v) for v in value))
-    return parse_budgets(str(value))
-
-
-def _policies(value: Any) -> tuple[PolicyPlan, ...]:
-    if isinstance(value, str):
-        return tuple(PolicyPlan(spec) for spec in parse_list(value))
-    if not isinstance(value, Sequence):
-        raise ConfigError(f"wanted names or tables of policies, saw {type(value).__name__}")
-    plans = []
-    for entry in value:
-        if isinstance(entry, PolicyPlan):
-            plans.append(entry)
-        elif isinstance(entry, str):
-            plans += [PolicyPlan(spec) for spec in parse_list(entry)]
-        elif isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
-            options = {k: v for k, v in entry.items() if k not in ("name", "budgets")}
-            word = ",".join(f"{k}={v}" for k, v in options.items())
-            spec = parse(f"{entry['name']}({word})" if word else entry["name"])
-            plans.append(PolicyPlan(spec, _budgets(entry["budgets"]) if "budgets" in entry else ()))
-        else:
-            raise ConfigError(f"cannot read policy {entry!r}; wanted a name or a table with a 'name'")
-    return tuple(plans)
-
-
-def _whole(low: int, what: str) -> Any:
-    def check(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise ConfigError(f"wanted {what} of at least {low}, saw {value!r}")
-        return value
-
-    return check
-
-
-def _number(low: float, high: float) -> Any:
-    def check(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise ConfigError(f"wanted a number from {low:g} to {high:g}, saw {value!r}")
-        return float(value)
-
-    return check
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    words = value.split(",") if isinstance(value, str) else value
-    if not isinstance(words, Sequence) or not words or not all(isinstance(w, str) and w.strip() for w in words):
-        raise ConfigError(f"wanted one or more names, saw {value!r}")
-    return tuple(w.strip() for w in words)
-
-
-def _seeds(value: Any) -> tuple[int, ...]:
-    parts = str(value).split(",") if isinstance(value, str | int) else value
-    try:
-        seeds = tuple(int(p) for p in parts)
-    except (TypeError, ValueError):
-        raise ConfigError(f"wanted whole numbers such as 1,2,3, saw {value!r}") from None
-    if not seeds or len(set(seeds)) != len(seeds):
-        raise ConfigError(f"wanted different seeds, saw {value!r}")
-    return seeds
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigError(f"wanted true or false, saw {value!r}")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"wanted a text, saw {value!r}")
-    return value
-
-
-def _price(value: Any) -> Price:
-    if isinstance(value, Price):
-        return value
-    known = [f.name for f in fields(Price)]
-    table = value if isinstance(value, Mapping) else {}
-    if not table:
-        raise ConfigError(f"wanted a table with {', '.join(known)} per million tokens, saw {value!r}")
-    for key in table:
-        if key not in known:
-            raise ConfigError(f"unknown price '{key}'{nearest(key, known)}")
-    return Price(**{k: _number(0, 1e9)(v) for k, v in table.items()})
-
-
-def _prompts(value: Any) -> Prompts:
-    return value if isinstance(value, Prompts) else Prompts.from_mapping(value or EMPTY)
-
-
-def _choice(*known: str) -> Any:
-    def check(value: Any) -> str:
-        if value not in known:
-            raise ConfigError(f"unknown value {value!r}{nearest(str(value), known)}")
-        return str(value)
-
-    return check
-
-
-_READERS: Mapping[str, Any] = {
-    "model": _text,
-    "tasks": _words,
-    "data": lambda v: Path(_text(str(v))),
-    "budgets": _budgets,
-    "limit": _whole(1, "a number of questions"),
-    "offset": _whole(0, "a number of questions"),
-    "seeds": _seeds,
-    "temperature": _number(0, 5),
-    "top_p": _number(0.001, 1),
-    "concurrency": _whole(0, "a number of flows"),
-    "out": lambda v: Path(_text(str(v))),
-    "online": _flag,
-    "nothink_by": _choice("auto", "native", "block", "prompt"),
-    "timeout_s": _number(0.001, 1e6),
-    "cluster": _text,
-    "actors": _whole(0, "a number of engines"),
-    "cpus": _number(0, 1e4),
-    "gpus": _number(0, 1e3),
-    "verify_prefix": _whole(0, "a number of questions"),
-    "max_cost": _number(0, 1e12),
-    "price": _price,
-    "prompts": _prompts,
-}

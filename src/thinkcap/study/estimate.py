@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.study.config import FREE, StudyConfig
+from thinkcap.study.config import StudyConfig
 from thinkcap.study.rows import Journal
 from thinkcap.study.run import Cell, plan
+from thinkcap.study.values import FREE
 from thinkcap.traces.store import TraceStore
 
 # Policies that are nothing but a cut of one mode's trace: one generation at the largest budget serves them all.

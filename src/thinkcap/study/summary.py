@@ -15,8 +15,8 @@ from typing import Any
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.precision import wilson
-from thinkcap.study.config import FREE, Price
 from thinkcap.study.rows import Row, read_parquet
+from thinkcap.study.values import FREE, Price
 
 
 def summarise(rows: Sequence[Row], provenance: Mapping[str, Any], price: Price = FREE) -> dict[str, Any]:
