@@ -209,6 +209,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
+    # Whoever stops this stops the servers it started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         up = free_port()
         stack.enter_context(running([sys.executable, str(HERE / "gateway_stub.py"), str(up)], up))

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -105,6 +106,8 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--policy", default="nothink")
     args = parser.parse_args()
+    # Whoever stops this stops the servers it started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         up, port = free_port(), free_port()
         stack.enter_context(running([sys.executable, str(HERE / "gateway_stub.py"), str(up)], up))
