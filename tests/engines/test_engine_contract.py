@@ -20,6 +20,9 @@ from thinkcap.engines.scripted import ScriptedEngine
 KINDS = ("scripted", "embedded", "ids", "chat", "hf")
 BY_IDS = ("scripted", "embedded", "ids", "hf")
 LONG = 1500
+WORDS = "What is {n} + 3? Grüße!"
+HOT = 1.0
+"""A question the model ends its turn on, and a temperature at which two seeds differ; other models need others."""
 
 
 def scripted_reply(prompt: str) -> str:
@@ -54,7 +57,7 @@ real = pytest.mark.parametrize("engine", KINDS[1:], indirect=True)
 
 
 def asked(n: int = 1, mode: str = "nothink", budget: int = 200, **more: object) -> Request:
-    question = Question(f"q{n}", ({"role": "user", "content": f"What is {n} + 3? Grüße!"},))
+    question = Question(f"q{n}", ({"role": "user", "content": WORDS.format(n=n)},))
     return Request(question, mode, budget, stage="test", **more)  # type: ignore[arg-type]
 
 
@@ -182,11 +185,11 @@ async def test_sixteen_flows_at_once_get_what_they_would_get_alone(engine: Engin
 @every
 async def test_a_seed_reproduces_and_another_does_not(engine: Engine) -> None:
     def drawn(seed: int, budget: int = 40) -> Request:
-        return asked(8, budget=budget, sampling=Sampling(1.0, 0.95, seed))
+        return asked(8, budget=budget, sampling=Sampling(HOT, 0.95, seed))
 
-    first, again, other = [await complete(engine, drawn(s)) for s in (1, 1, 2)]
+    first, again, *others = [await complete(engine, drawn(s)) for s in (1, 1, 2, 3, 4, 5)]
     assert same(first, again)
-    assert first.text != other.text
+    assert any(first.text != other.text for other in others), "a model may be sure, but not five times"
     if first.ids is not None:
         assert (await complete(engine, drawn(1, budget=7))).ids == first.ids[:7]
 

@@ -139,7 +139,7 @@ class ChatEngine:
         if reply.finish not in ("stop", "length", "tool_calls", "function_call"):
             raise EngineGarbled(f"the server stopped for '{reply.finish}'; wanted stop, length or tool_calls")
         text, thought, answer = reply.content, None, None
-        if reply.thought:
+        if reply.thought.strip():
             thought, answer = reply.thought.strip("\n"), reply.content.lstrip("\n") or None
             text = f"{OPEN}\n{thought}" + ("" if answer is None else f"\n{CLOSE}\n\n{answer}")
         extras: dict[str, Any] = {}
@@ -193,7 +193,7 @@ class Reply:
         choice = answer["choices"][0]
         message = choice["message"]
         return cls(
-            content=message.get("content") or "",
+            content=(message.get("content") or "").lstrip("\n"),
             thought=message.get("reasoning_content") or message.get("reasoning") or "",
             finish=str(choice["finish_reason"]),
             model=answer.get("model"),
@@ -211,12 +211,15 @@ class Reply:
             delta = choice.get("delta") or {}
             thought = delta.get("reasoning_content") or delta.get("reasoning") or ""
             content = delta.get("content") or ""
-            if thought:
+            # `transformers serve` streams the empty thought of the prompt, and the blank lines after it.
+            if not self.content:
+                content = content.lstrip("\n")
+            if thought and (self.thought + thought).strip():
                 shown.append(Delta(thought, "thought"))
+            self.thought += thought
             if content:
                 # Without a reasoning field the content may hold the tags itself: the splitter looks.
-                shown.append(Delta(content, "answer" if self.thought or thought else None))
-            self.thought += thought
+                shown.append(Delta(content, "answer" if self.thought.strip() else None))
             self.content += content
             for call in delta.get("tool_calls") or ():
                 self._call(call)

@@ -117,7 +117,8 @@ async def _facts(client: Client, base: str, name: str) -> _Facts:
                 f"{base} serves {len(listed)} models ({', '.join(list(listed)[:5])}); name one: {base}#model-name"
             )
         (name,) = listed
-    elif listed and name not in listed:
+    elif listed and name not in listed and not name.startswith("/"):
+        # A folder's path is no name of a list: `transformers serve` lists its cache and loads any folder.
         raise ConfigError(f"{base} does not serve '{name}'{nearest(name, listed)}")
     entry = listed.get(name, {})
     props = await _maybe(client, "/props")
@@ -145,8 +146,9 @@ async def _models(client: Client, prefix: str, named: bool) -> dict[str, Mapping
     try:
         return await client.get(f"{prefix}/models", lambda j: {str(m["id"]): m for m in j["data"]})
     except EngineRefused as err:
-        # A server without the list is fine as long as somebody named the model.
-        if named and err.status in (404, 405, 501):
+        # A server without the list, or with a broken one, is fine as long as somebody named the model:
+        # `transformers serve` answers 500 on a machine without a hub cache.
+        if named and (err.status in (404, 405) or err.status >= 500):
             return {}
         raise
 
