@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from thinkcap.allocate.file import Allocation, Entry
-from thinkcap.allocate.fit import Pool, Report, cross_validate, out_of_fold, train
+from thinkcap.allocate.fit import Pool, Report, cross_validate, train
 from thinkcap.allocate.guarantee import Certified, harm_bound, learn_then_test
-from thinkcap.allocate.model import Allocator
+from thinkcap.allocate.model import KINDS, Allocator, levels
 from thinkcap.allocate.split import BestSplit, How, Pass, Passes, Plan, lower, optimal
 from thinkcap.allocate.stop import Chains, Stopping, fit_stopping, walk
 from thinkcap.core.errors import DataError
@@ -127,7 +127,7 @@ def _entry(choice: Choice) -> Entry:
 
 
 def replay(
-    spending: Spending, measured: Measured, cap: int, stopping: Stopping, levels: Ints | None = None
+    spending: Spending, measured: Measured, cap: int, stopping: Stopping, given: Ints | None = None
 ) -> Pass:
     plan = spending.plan
     if spending.kind == "fixed" or plan is None:
@@ -138,13 +138,13 @@ def replay(
         right, tokens, _ = walk(stopping, measured.chains[plan.answer], plan.think)
         thought = Pass(np.ones(len(right), dtype=bool), right, tokens)
         return measured.passes.probe[plan.probe].then(thought) if plan.probe else thought
-    assert levels is not None
+    assert given is not None
     budgets = pool_budgets(measured, plan.how)
     parts = [measured.passes.probe[spending.quick]]
     parts += [
         measured.passes.thought[plan.how, min(t, plan.think), _answer(measured, plan, t)] for t in budgets[1:]
     ]
-    pick = np.stack([np.stack([p.ended, p.right, p.tokens]) for p in parts])[levels, :, np.arange(len(levels))]
+    pick = np.stack([np.stack([p.ended, p.right, p.tokens]) for p in parts])[given, :, np.arange(len(given))]
     return Pass(pick[:, 0].astype(bool), pick[:, 1].astype(bool), pick[:, 2].astype(np.int64))
 
 
@@ -182,6 +182,7 @@ def fit(
     level: float = 0.95,
     seed: int = 0,
     servable: Sequence[str] | None = None,
+    kinds: Sequence[str] = KINDS,
 ) -> Envelope:
     """`servable` names the fixed policies `auto` may fall back to; all are rivals."""
     if measured.n < 40:
@@ -193,9 +194,9 @@ def fit(
     stopping = fit_stopping(learn.chains[max(learn.chains)], price=price)
     how = optimal(learn.passes, max(measured.caps), level).plan.how
     questions = pool(learn, how)
-    report = cross_validate(questions, seed=seed)
+    report = cross_validate(questions, seed=seed, kinds=kinds)
     allocator = train(report.best, questions, seed)
-    unseen = {sure: out_of_fold(report.best, questions, seed=seed, sure=sure)[1] for sure in SURE}
+    unseen = {sure: levels(report.chances[report.best], sure) for sure in SURE}
     choices = []
     for cap in measured.caps:
         best = optimal(learn.passes, cap, level)
@@ -258,9 +259,9 @@ def _allocated(
         return []
     found = []
     for plan in fitting:
-        for sure, levels in unseen.items():
+        for sure, given in unseen.items():
             # A thought shortened to the question's budget keeps its options: a plan without checkpoints.
             s = Spending("allocator", plan.label, plan, quick, sure)
-            outcome = replay(s, learn, cap, stopping, levels)
+            outcome = replay(s, learn, cap, stopping, given)
             found.append((lower(outcome.right, level), -float(outcome.tokens.mean()), s))
     return [max(found, key=lambda f: f[:2])[2]]

@@ -10,13 +10,13 @@ it, and the one with the best held-out log loss is the default. scikit-learn fit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from thinkcap.allocate.model import KINDS, Allocator
+from thinkcap.allocate.model import KINDS, Allocator, levels
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.diagnose.arrays import Bools, Floats, Ints
 from thinkcap.diagnose.bootstrap import percentile_interval
@@ -161,45 +161,37 @@ class Score:
 class Report:
     scores: Mapping[str, Score]
     best: str
+    chances: Mapping[str, Floats]
+    """By kind: what fits that did not see a question say of it."""
 
 
-def cross_validate(
-    pool: Pool, *, folds: int = 5, seed: int = 0, kinds: tuple[str, ...] = KINDS, sure: float | None = None
-) -> Report:
+def cross_validate(pool: Pool, *, folds: int = 5, seed: int = 0, kinds: Sequence[str] = KINDS) -> Report:
     """Every question is predicted by fits that did not see it."""
-    n = len(pool.x)
-    if n < 2 * folds:
-        raise DataError(f"{n} questions are too few for {folds} folds; measure more")
-    scores = {}
-    for kind in kinds:
-        chances, levels = out_of_fold(kind, pool, folds=folds, seed=seed, sure=sure)
-        scores[kind] = score(kind, pool, chances, levels, seed)
-    return Report(scores, min(scores, key=lambda kind: scores[kind].log_loss))
+    if len(pool.x) < 2 * folds:
+        raise DataError(f"{len(pool.x)} questions are too few for {folds} folds; measure more")
+    chances = {kind: out_of_fold(kind, pool, folds=folds, seed=seed) for kind in kinds}
+    scores = {kind: score(kind, pool, found, levels(found), seed) for kind, found in chances.items()}
+    return Report(scores, min(scores, key=lambda kind: scores[kind].log_loss), chances)
 
 
-def out_of_fold(
-    kind: str, pool: Pool, *, folds: int = 5, seed: int = 0, sure: float | None = None
-) -> tuple[Floats, Ints]:
+def out_of_fold(kind: str, pool: Pool, *, folds: int = 5, seed: int = 0) -> Floats:
     part = np.random.default_rng(seed).permutation(len(pool.x)) % folds
     chances = np.zeros((len(pool.x), len(pool.budgets)))
-    levels = np.zeros(len(pool.x), dtype=np.int64)
     for fold in range(folds):
-        fitted = train(kind, pool.take(part != fold), seed)
-        chances[part == fold] = fitted.chances(pool.x[part == fold])
-        levels[part == fold] = fitted.levels(pool.x[part == fold], sure)
-    return chances, levels
+        chances[part == fold] = train(kind, pool.take(part != fold), seed).chances(pool.x[part == fold])
+    return chances
 
 
-def score(kind: str, pool: Pool, chances: Floats, levels: Ints, seed: int = 0, draws: int = 2000) -> Score:
-    """What these levels gave on a pool they were not fitted on."""
+def score(kind: str, pool: Pool, chances: Floats, given: Ints, seed: int = 0, draws: int = 2000) -> Score:
+    """What the given levels did on a pool they were not fitted on."""
     y, rows = pool.target, np.arange(len(pool.x))
     columns = np.stack(
         [
-            levels == y,
-            pool.tokens[rows, levels],
+            given == y,
+            pool.tokens[rows, given],
             pool.tokens[:, -1],
             pool.tokens[rows, y],
-            pool.right[rows, levels],
+            pool.right[rows, given],
             pool.right[:, -1],
         ],
         axis=1,

@@ -41,11 +41,7 @@ class Allocator:
 
     def levels(self, x: Floats, sure: float | None = None) -> Ints:
         """Index into `budgets`: the likeliest, or the least that suffices with chance `sure`."""
-        chances = self.chances(x)
-        if sure is None:
-            return np.asarray(chances.argmax(axis=1), dtype=np.int64)
-        reached = chances.cumsum(axis=1) >= min(sure, 1 - 1e-9)
-        return np.asarray(reached.argmax(axis=1), dtype=np.int64)
+        return levels(self.chances(x), sure)
 
     def budget(self, text: str, sure: float | None = None) -> int:
         return self.budgets[int(self.levels(features(text), sure)[0])]
@@ -80,6 +76,13 @@ class Allocator:
             return found
         except (KeyError, TypeError, ValueError, IndexError) as err:
             raise ConfigError(f"the allocator's numbers cannot be read: {err!r}") from err
+
+
+def levels(chances: Floats, sure: float | None = None) -> Ints:
+    if sure is None:
+        return np.asarray(chances.argmax(axis=1), dtype=np.int64)
+    reached = chances.cumsum(axis=1) >= min(sure, 1 - 1e-9)
+    return np.asarray(reached.argmax(axis=1), dtype=np.int64)
 
 
 def _plain(value: Any) -> Any:
