@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from thinkcap.core.errors import DataError
+from thinkcap.core.errors import DataError, StoreError
 from thinkcap.core.types import Failed, Graded, Outcome, Step
 from thinkcap.policies.registry import ADAPTIVE, PolicySpec
 
@@ -194,8 +195,14 @@ class Journal:
         return whole
 
     def append(self, row: Row) -> None:
-        self._file.write(self._encoder.encode(row) + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(self._encoder.encode(row) + b"\n")
+            self._file.flush()
+        except OSError as err:
+            raise StoreError(
+                f"cannot write to '{self.path}': {err.strerror}; free some space or choose another --out, "
+                f"then run the same command again"
+            ) from err
         self.rows[row.key] = row
 
     def claimed(self) -> dict[str, int]:
@@ -207,9 +214,12 @@ class Journal:
         return claimed
 
     def close(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        # A full disk was reported when the row came; the half line is dropped when the journal is opened again.
+        with suppress(OSError):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        with suppress(OSError):
+            self._file.close()
 
 
 def write_parquet(rows: Iterable[Row], path: Path) -> None:

@@ -1,0 +1,71 @@
+"""A full disk and a store in use: one clear line, nothing lost, and the same command goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Start = Callable[..., "subprocess.Popen[str]"]
+OPTIONS = ("--policy", "nothink,think,close", "--budgets", "8:64:8", "--model", "slow_engine:factory")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)], capture_output=True)
+    if made.returncode:
+        pytest.skip("needs the right to mount a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk(thinkcap: Start, many_questions: Path, small_disk: Path, tmp_path: Path) -> None:
+    def study(out: Path) -> tuple[int, str]:
+        run = thinkcap("study", "--task", many_questions, *OPTIONS, "--concurrency", "1", "--out", out)
+        _, said = run.communicate(timeout=240)
+        return run.returncode, said
+
+    out = small_disk / "run"
+    code, said = study(out)
+    assert code == 2, said
+    assert "Traceback" not in said
+    assert "space" in said
+    rows = out / "rows.jsonl"
+    before = rows.read_bytes()
+    before = before[: before.rfind(b"\n") + 1]
+    assert before.count(b"\n") > 10
+
+    code, said = study(out)
+    assert code == 2, "still full"
+    assert "Traceback" not in said
+
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    code, said = study(out)
+    assert code == 0, said
+    assert rows.read_bytes().startswith(before)
+    code, said = study(tmp_path / "calm")
+    assert code == 0, said
+    assert rows.read_bytes() == (tmp_path / "calm" / "rows.jsonl").read_bytes()
+
+
+def test_a_store_in_use_by_another_run(thinkcap: Start, many_questions: Path, tmp_path: Path) -> None:
+    def start() -> subprocess.Popen[str]:
+        return thinkcap(
+            "study", "--task", many_questions, *OPTIONS, "--concurrency", "1", "--out", tmp_path / "run"
+        )
+
+    first = start()
+    lock = tmp_path / "run" / "traces.sqlite.lock"
+    while not lock.exists() or not lock.read_text():
+        assert first.poll() is None
+        os.sched_yield()
+    _, said = start().communicate(timeout=120)
+    assert f"in use by another run (process {first.pid})" in said
+    assert "Traceback" not in said
+    _, said = first.communicate(timeout=240)
+    assert first.returncode == 0, said
