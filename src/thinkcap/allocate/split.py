@@ -145,7 +145,7 @@ def first_order(passes: Passes, cap: int, how: How) -> OptimalSplit | None:
     """Along thought + answer = cap, each measured thought with the most answer tokens that fit."""
     answers: dict[int, int] = {}
     for way, t, a in passes.thought:
-        if way == how and t + a <= cap:
+        if way == how and t < cap and t + a <= cap:
             answers[t] = max(a, answers.get(t, 0))
     cuts = sorted(answers)
     parts = []
