@@ -205,9 +205,7 @@ def print_stops(found: Envelope, learned: Measured, fresh: Measured, drawn: np.n
             f"   {100 * gained[0]:+.1f} {span(np.array(gained[1:])):<16}"
             f"                 {saved[0]:+.1f} {span(np.array(saved[1:]), unit=1)}"
         )
-    print(
-        "the table fitted on the learning half, at the largest limit: chance to end before the next checkpoint, choice"
-    )
+    print("the table of the learning half at the largest limit: chance to end before the next checkpoint, choice")
     for at, row in zip(found.stopping.checkpoints, found.stopping.rules[-1].checks, strict=False):
         cells = "  ".join(f"n={c.chains:<4} ends {c.ends:.2f} {'stop' if c.stop else 'go  '}" for c in row)
         print(f"{at:>6}  {cells}")
