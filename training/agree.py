@@ -20,39 +20,42 @@ from training.engine import Llama
 from training.evaluate import QUICK_LIMIT, SEED, Judge, share
 
 LIMIT = 2600
-Generate = Callable[[list[list[int]], int], list[list[int]]]
+Generate = Callable[[list[list[int]], int, list[list[int]]], list[list[int]]]
+"""Prompts, limit and what the embedded engine wrote, to what another library writes."""
 
 
-def by_transformers(prompts: list[list[int]], limit: int) -> list[list[int]]:
-    """Greedy `generate` of the released safetensors in float32, prompts of like length together."""
+def by_transformers(prompts: list[list[int]], limit: int, ours: list[list[int]]) -> list[list[int]]:
+    """What greedy decoding of the released safetensors in float32 writes.
+
+    One pass over prompt and `ours` shows where transformers would first write another token; up to there greedy
+    decoding gives the same ids, so only the rest, if any, has to be generated.
+    """
     import torch
     from transformers import AutoModelForCausalLM
 
+    torch.set_num_threads(1)
     model = AutoModelForCausalLM.from_pretrained(str(pebble_hf()), dtype=torch.float32).eval()
-    pad = model.generation_config.pad_token_id
-    order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-    found: list[list[int]] = [[] for _ in prompts]
-    for first in range(0, len(order), 150):
-        chosen = order[first : first + 150]
-        width = max(len(prompts[i]) for i in chosen)
-        ids = torch.full((len(chosen), width), pad)
-        mask = torch.zeros_like(ids)
-        for row, i in enumerate(chosen):
-            ids[row, width - len(prompts[i]) :] = torch.tensor(prompts[i])
-            mask[row, width - len(prompts[i]) :] = 1
+    found = []
+    for prompt, mine in zip(prompts, ours, strict=True):
         with torch.no_grad():
-            out = model.generate(ids, attention_mask=mask, max_new_tokens=limit, do_sample=False)
-        for row, i in enumerate(chosen):
-            written = out[row, width:].tolist()
-            end = next((k for k, t in enumerate(written) if t in model.generation_config.eos_token_id), None)
-            found[i] = written if end is None else written[: end + 1]
+            logits = model(torch.tensor([prompt + mine])).logits[0, len(prompt) - 1 : -1]
+            chosen = logits.argmax(-1).tolist()
+            same = next((k for k, (a, b) in enumerate(zip(chosen, mine, strict=True)) if a != b), len(mine))
+            if same == len(mine):
+                found.append(mine)
+                continue
+            start = torch.tensor([prompt + mine[:same]])
+            out = model.generate(
+                start, attention_mask=torch.ones_like(start), max_new_tokens=limit - same, do_sample=False
+            )
+        found.append(mine[:same] + out[0, start.size(1) :].tolist())
     return found
 
 
 def by_server(url: str, model: str, end: int) -> Generate:
     """Token ids to `/completions` of an OpenAI-like server that returns token ids (vLLM: return_token_ids)."""
 
-    def generate(prompts: list[list[int]], limit: int) -> list[list[int]]:
+    def generate(prompts: list[list[int]], limit: int, ours: list[list[int]]) -> list[list[int]]:
         def one(prompt: list[int]) -> list[int]:
             body: dict[str, Any] = {
                 "model": model,
@@ -95,7 +98,8 @@ def main() -> None:
     with Llama(pebble_gguf()) as llama:
         for mode, think, limit in (("nothink", False, QUICK_LIMIT), ("think", True, LIMIT)):
             prompts = judge.ask(problems, think)
-            ours, theirs = llama.complete(prompts, limit), other(prompts, limit)
+            ours = llama.complete(prompts, limit)
+            theirs = other(prompts, limit, ours)
             pairs = list(zip(ours, theirs, strict=True))
             figures[mode] = {
                 "same_answer": share([judge.said(a) == judge.said(b) for a, b in pairs]),
