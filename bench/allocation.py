@@ -1,7 +1,7 @@
 """What spending tokens well is worth: allocator, optimal split, stops and `auto`, on questions none of them saw.
 
     python bench/allocation.py measure --runs runs/allocation --fit 500 --judge 2000
-    python bench/allocation.py judge --runs runs/allocation --figures docs/figures
+    python bench/allocation.py judge --runs runs/allocation --figures docs/figures --page docs/allocation.md
     python bench/allocation.py records --data DATA
     python bench/allocation.py guarantee
 
@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import io
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,6 +36,7 @@ RIVALS = ("close", "split", "iris", "town", "think[heuristic]")
 CHUNK = 125
 SEEDS = {"fit": 1000, "judge": 2000}
 DRAWS = 4000
+BEGIN, END = "<!-- judged -->", "<!-- end of judged -->"
 
 
 def policies() -> list[dict[str, object]]:
@@ -57,6 +61,24 @@ def measure(runs: Path, sizes: dict[str, int]) -> None:
             config = {"limit": CHUNK, "seeds": [SEEDS[kind] + i], "out": str(out), "policy": policies()}
             done = asyncio.run(run(StudyConfig.from_mapping(config)))
             print(f"{out}: {len(done.rows)} rows, {done.summary['tokens_generated']} tokens", flush=True)
+
+
+def written(page: Path, text: str) -> None:
+    """The printed figures between the page's two marks, so that no figure there is typed by hand."""
+    old = page.read_text(encoding="utf-8")
+    head, mark, rest = old.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not mark or not end:
+        raise SystemExit(f"'{page}' has no marks {BEGIN} and {END} to write between")
+    page.write_text(f"{head}{mark}\n```\n{text.strip()}\n```\n{end}{tail}", encoding="utf-8")
+
+
+class Tee(io.StringIO):
+    """Prints on, and keeps what was printed."""
+
+    def write(self, text: str) -> int:
+        sys.__stdout__.write(text)  # type: ignore[union-attr]
+        return super().write(text)
 
 
 def weights(n: int, draws: int = DRAWS, seed: int = 0) -> np.ndarray:
@@ -172,10 +194,18 @@ def print_candidates(found: Envelope, fresh: Measured) -> None:
         print(f"{choice.cap:>5}  " + ", ".join(parts) + f"   harm at most {100 * choice.bound:.1f} points{first}")
 
 
-def frontier(points: Sequence[tuple[float, float]], tokens: float) -> float:
-    """Accuracy of think-then-answer at a mean cost, between the caps that were measured."""
-    xs, ys = np.array(sorted(points)).T
-    return float(np.interp(tokens, xs, np.maximum.accumulate(ys)))
+def at_tokens(points: np.ndarray, tokens: float) -> float:
+    """Accuracy of the curve at a mean cost, between the limits that were measured."""
+    return float(np.interp(tokens, points[:, 0], points[:, 1]))
+
+
+def at_accuracy(points: np.ndarray, accuracy: float) -> float:
+    """Least mean cost at which the curve has this accuracy; its whole cost where it never has."""
+    reached = np.flatnonzero(points[:, 1] >= accuracy - 1e-12)
+    if len(reached) == 0 or reached[0] == 0:
+        return float(points[-1 if len(reached) == 0 else 0, 0])
+    (x0, y0), (x1, y1) = points[reached[0] - 1], points[reached[0]]
+    return float(x1 if y1 == y0 else x0 + (x1 - x0) * (accuracy - y0) / (y1 - y0))
 
 
 def print_stops(found: Envelope, learned: Measured, fresh: Measured, drawn: np.ndarray) -> None:
@@ -193,13 +223,10 @@ def print_stops(found: Envelope, learned: Measured, fresh: Measured, drawn: np.n
         right, spent, stopped = walk(fit_stopping(fitted, price=cost), chains, limit)
         gained, saved = [], []
         for w in np.concatenate((np.full((1, fresh.n), 1 / fresh.n), drawn[:1000])):
-            points = list(zip(w @ tokens, w @ rights, strict=True))
+            points = np.stack([w @ tokens, np.maximum.accumulate(w @ rights)], axis=1)
             r, s = float(w @ right), float(w @ spent)
-            gained.append(r - frontier(points, s))
-            xs, ys = np.array(sorted(points)).T
-            ys = np.maximum.accumulate(ys)
-            same = np.interp(r, ys, xs) if r <= ys[-1] else xs[-1]
-            saved.append(same - s)
+            gained.append(r - at_tokens(points, s))
+            saved.append(at_accuracy(points, r) - s)
         print(
             f"{cost:>8.0e}  {percent(right.mean()):>8} {spent.mean():>7.1f}  {percent((stopped > 0).mean()):>6} %"
             f"   {100 * gained[0]:+.1f} {span(np.array(gained[1:])):<16}"
@@ -324,6 +351,7 @@ def main() -> None:
     one.add_argument("--fit", type=int, default=500)
     one.add_argument("--judge", type=int, default=2000)
     two.add_argument("--figures", type=Path)
+    two.add_argument("--page", type=Path, help="write what is printed between the marks of this page")
     two.add_argument("--margin", type=float, default=0.01)
     two.add_argument("--risk", type=float, default=0.1)
     two.add_argument("--price", type=float, default=0.0001)
@@ -335,7 +363,10 @@ def main() -> None:
     if given.verb == "measure":
         measure(given.runs, {"fit": given.fit, "judge": given.judge})
     elif given.verb == "judge":
-        judge(given.runs, given.figures, given.margin, given.risk, given.price)
+        with contextlib.redirect_stdout(Tee()) as kept:
+            judge(given.runs, given.figures, given.margin, given.risk, given.price)
+        if given.page:
+            written(given.page, kept.getvalue().partition("\nfigures:")[0])
     elif given.verb == "records":
         from allocation_records import records
 

@@ -209,7 +209,7 @@ class _Turn:
 
     async def stream(self, events: AsyncIterator[bytes], choice: Choice, cap: int) -> None:
         """The first events are waited for before the headers go out: what fails until then is a plain error."""
-        about = replies.header({"policy": choice.spec.label, "chosen_by": choice.by, "cap": cap})
+        about = replies.header({"policy": choice.label, "chosen_by": choice.by, "cap": cap})
         try:
             async for event in events:
                 if not self._started:

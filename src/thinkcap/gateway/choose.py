@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -37,6 +38,15 @@ _NOTHINK, _CLOSE, _IRIS = PolicySpec("nothink"), PolicySpec("close"), PolicySpec
 class Choice:
     spec: PolicySpec
     by: By
+
+    @property
+    def label(self) -> str:
+        """What a caller may know of it: where a table lies on this machine is nobody's business."""
+        table = self.spec.options.get("table")
+        if table is None:
+            return self.spec.label
+        options = MappingProxyType({**self.spec.options, "table": Path(str(table)).name})
+        return replace(self.spec, options=options).label
 
 
 def choose(

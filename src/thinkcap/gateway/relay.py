@@ -170,7 +170,7 @@ class Relay:
         thought = (details.reasoning_tokens or 0) if details else 0
         stage = "think" if choice.spec.name == "think" else "answer"
         about: dict[str, Any] = {
-            "policy": choice.spec.label,
+            "policy": choice.label,
             "chosen_by": choice.by,
             "cap": cap,
             "tokens": tokens,

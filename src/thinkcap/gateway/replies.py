@@ -88,7 +88,7 @@ class Finished:
 
 
 def described(choice: Choice, cap: int, done: Sequence[Finished]) -> dict[str, Any]:
-    top: dict[str, Any] = {"policy": choice.spec.label, "chosen_by": choice.by, "cap": cap}
+    top: dict[str, Any] = {"policy": choice.label, "chosen_by": choice.by, "cap": cap}
     if len(done) == 1:
         return {**top, **done[0].report()}
     return {**top, "choices": [{"index": one.index, **one.report()} for one in done]}
