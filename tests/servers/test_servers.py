@@ -20,6 +20,7 @@ from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Question, Request
 from thinkcap.engines import open_engine
 from thinkcap.gateway.doctor import Report, examine
+from thinkcap.model import pebble_hf
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.run import run
 
@@ -32,7 +33,12 @@ EVERYWHERE = (
     contract.test_sixteen_flows_at_once_get_what_they_would_get_alone,
     contract.test_cancelling_frees_the_slots,
 )
-EXACT_END = contract.test_a_smaller_limit_is_a_prefix_and_ends_only_where_the_whole_ends
+UNLIKE = {
+    contract.test_a_smaller_limit_is_a_prefix_and_ends_only_where_the_whole_ends: (
+        "`transformers serve` says `length` where the end of the turn is exactly the last token allowed: see below"
+    ),
+    contract.test_cancelling_frees_the_slots: "`transformers serve` writes on for clients that are gone",
+}
 BY_IDS = (
     contract.test_the_end_of_turn_token_is_the_last_id_and_no_text,
     contract.test_think_tags_are_text_and_one_token,
@@ -63,8 +69,8 @@ async def engine(server: Server) -> AsyncIterator[Engine]:
 
 @pytest.mark.parametrize("check", EVERYWHERE, ids=lambda check: check.__name__)
 async def test_the_contract(check: Check, engine: Engine, server: Server) -> None:
-    if server.kind == "transformers" and check is EXACT_END:
-        pytest.skip("says `length` where the end of the turn is exactly the last token allowed: see below")
+    if server.kind == "transformers" and check in UNLIKE:
+        pytest.skip(UNLIKE[check])
     await check(engine)
 
 
@@ -170,6 +176,7 @@ async def test_the_doctor(server: Server, request: pytest.FixtureRequest) -> Non
     if folder := os.environ.get("THINKCAP_CARDS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
         text = json.dumps(report.to_dict(), indent=1).replace(report.address, "http://localhost/v1")
+        text = text.replace(str(pebble_hf()), "pebble")
         (Path(folder) / f"{server.kind}.json").write_text(text + "\n")
     assert found["thinking off means off"] == "yes", report.table()
     assert found["max_tokens holds"] == "yes", report.table()

@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 Start = Callable[..., "subprocess.Popen[str]"]
-OPTIONS = ("--policy", "nothink,think,close", "--budgets", "8:64:8", "--model", "slow_engine:factory")
+OPTIONS = ("--policy", "nothink,think,close", "--budgets", "8:64:4", "--model", "slow_engine:factory")
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)], capture_output=True)
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=320k", "tmpfs", str(folder)], capture_output=True)
     if made.returncode:
         pytest.skip("needs the right to mount a small disk")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk(thinkcap: Start, many_questions: Path, small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk(thinkcap: Start, questions: Path, small_disk: Path, tmp_path: Path) -> None:
     def study(out: Path) -> tuple[int, str]:
-        run = thinkcap("study", "--task", many_questions, *OPTIONS, "--concurrency", "1", "--out", out)
+        run = thinkcap("study", "--task", questions, *OPTIONS, "--concurrency", "1", "--out", out)
         _, said = run.communicate(timeout=240)
         return run.returncode, said
 

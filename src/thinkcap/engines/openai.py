@@ -117,7 +117,7 @@ async def _facts(client: Client, base: str, name: str) -> _Facts:
                 f"{base} serves {len(listed)} models ({', '.join(list(listed)[:5])}); name one: {base}#model-name"
             )
         (name,) = listed
-    elif listed and name not in listed and not name.startswith("/"):
+    elif listed and name not in listed and not (name[0] == "/" and all(other[0] != "/" for other in listed)):
         # A folder's path is no name of a list: `transformers serve` lists its cache and loads any folder.
         raise ConfigError(f"{base} does not serve '{name}'{nearest(name, listed)}")
     entry = listed.get(name, {})
