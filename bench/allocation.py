@@ -1,7 +1,7 @@
 """What spending tokens well is worth: allocator, optimal split, stops and `auto`, on questions none of them saw.
 
     python bench/allocation.py measure --runs runs/allocation --fit 500 --judge 2000
-    python bench/allocation.py judge --runs runs/allocation --figures docs/figures --page docs/allocation.md
+    python bench/allocation.py judge --runs runs/allocation --figures docs/img --page docs/allocation.md
     python bench/allocation.py records --data DATA
     python bench/allocation.py guarantee
 
