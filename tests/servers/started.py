@@ -17,7 +17,7 @@ from thinkcap.model import pebble_gguf, pebble_hf
 
 CONTEXT = 2048
 KEY = "the-key-of-the-tests"
-READY_S = 420
+READY_S = 900
 SERVERS = ("vllm", "llama", "transformers")
 
 
