@@ -1,6 +1,6 @@
 """Makes the pictures of README.md and docs/ from a real run, so that none is ever drawn by hand.
 
-    thinkcap study --policy nothink,think,close,iris --out runs/pictures
+    thinkcap study --policy nothink,think,close,split --out runs/pictures
     python bench/pictures.py runs/pictures
 
 Writes docs/img: the README's curve, figures, and the explorer as a browser shows it (needs Chromium and

@@ -11,6 +11,7 @@ from thinkcap.core.errors import DataError, EngineTimeout, StoreError
 from thinkcap.core.prompts import Prompts
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.policies.registry import parse_list
+from thinkcap.report.explorer.page import write_page
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.regrade import regrade
 from thinkcap.study.rows import read_parquet
@@ -149,6 +150,13 @@ async def test_verify_prefix_reports_agreement(questions: Path, tmp_path: Path) 
     checks = result.summary["verify_prefix"]
     assert checks["checked"] == checks["cut_equals_fresh"] == 6  # type: ignore[index]
     assert checks["continued"] == checks["continued_equals_whole"] > 0  # type: ignore[index]
+
+
+async def test_every_policy_by_its_own_name_can_be_diagnosed_and_shown(questions: Path, tmp_path: Path) -> None:
+    plan = config(questions, tmp_path, "nothink,think,split,close,iris,town,two_pass", budgets=(24, 48))
+    await run(plan, engine=engine())
+    page = write_page(tmp_path)
+    assert "split" in page.read_text()
 
 
 async def test_prompts_of_ones_own_reach_the_model_and_the_rows(questions: Path, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def extracted(arm: Arm) -> Bools | None:
 
 
 def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extraction]:
-    if _head(one) not in _SPLITS or one.policy == "split":
+    if _head(one) not in _SPLITS or _divided(one):
         return []
     others = [a for a in arms if _head(a) in _COUPLED and a.budget == one.budget and "br" not in a.settings]
     # Town shares the probe with iris, so it is the closer control; thinking alone stands in where it was not run.
@@ -156,7 +156,7 @@ def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
     think = {a.budget: a for a in arms if a.policy == "think" and a.ended is not None and a.tokens is not None}
     families: dict[str, dict[int, Arm]] = {}
     for a in arms:
-        if _head(a) in _SPLITS and a.budget in think and a.policy != "split":
+        if _head(a) in _SPLITS and a.budget in think and not _divided(a):
             families.setdefault(a.policy, {})[a.budget or 0] = a
     for family in families.values():
         budgets = sorted(family)
@@ -183,11 +183,16 @@ def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
     return None
 
 
+def _divided(arm: Arm) -> bool:
+    """One of several measured divisions of a total, as sweeps over the thinking share write them."""
+    return arm.policy == "split" and "total" in arm.settings
+
+
 def _optima(arms: Sequence[Arm]) -> tuple[OptimalSplit, ...]:
     """For every total with at least two measured divisions whose chains are known to have ended or not."""
     totals: dict[int, list[Arm]] = {}
     for a in arms:
-        if a.policy == "split" and a.ended is not None:
+        if _divided(a) and a.ended is not None:
             totals.setdefault(a.settings["total"], []).append(a)
     result = []
     for total, group in sorted(totals.items()):
