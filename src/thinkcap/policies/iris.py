@@ -1,5 +1,5 @@
 """IRIS: try without thinking; else think with a budget of its own, and answer from the trace, however cut, in
-a separate pass without thinking. IRIS+ asks for the answer alone and tries once more where it cannot be read.
+a separate pass without thinking. IRIS+ asks only for what is missing and tries again where it cannot be read.
 """
 
 from thinkcap.core.flow import Flow, ask
