@@ -163,7 +163,11 @@ def start_server(path: Path, context: int, slots: int, threads: int, key: str, v
     if threads:
         params.cpuparams.n_threads = threads
     try:
-        return xllamacpp.Server(params)
+        server = xllamacpp.Server(params)
+        # It says it is ready before its loop runs, and a stop in between is lost: dropping the server would then
+        # wait for ever. A first question comes back only from a running loop.
+        server.handle_completions({"prompt": "1", "n_predict": 0})
+        return server
     except (RuntimeError, ValueError, MemoryError) as err:
         raise ConfigError(
             f"llama.cpp cannot load '{path}' ({' '.join(str(err).split()) or type(err).__name__}); the file may "
