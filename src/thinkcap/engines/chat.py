@@ -214,9 +214,10 @@ class Reply:
             # `transformers serve` streams the empty thought of the prompt, and the blank lines after it.
             if not self.content:
                 content = content.lstrip("\n")
-            if thought and (self.thought + thought).strip():
-                shown.append(Delta(thought, "thought"))
+            blank = not self.thought.strip()
             self.thought += thought
+            if thought and self.thought.strip():
+                shown.append(Delta(self.thought if blank else thought, "thought"))
             if content:
                 # Without a reasoning field the content may hold the tags itself: the splitter looks.
                 shown.append(Delta(content, "answer" if self.thought.strip() else None))

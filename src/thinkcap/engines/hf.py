@@ -23,10 +23,11 @@ from thinkcap.core.errors import ConfigError, EngineError, EngineRefused, Unsupp
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Request, Sampling
+from thinkcap.engines.binding import constraints, fitting, schema
 from thinkcap.engines.hf_batch import Batch, Job
 from thinkcap.engines.hf_words import Shown, Words
 from thinkcap.engines.manner import CLOSE, Manner, NothinkBy, check_nothink_by
-from thinkcap.engines.splice import Splicer, constraints, schema
+from thinkcap.engines.splice import Splicer
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _CPU_FLOWS, _GPU_FLOWS = 16, 128
@@ -101,15 +102,9 @@ class HfEngine:
         return await self._splicer.prompt(request, constraints(request, {"stop": "stop"}, self.card.model))
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
-        if prompt.ids is None:
-            raise Unsupported(f"'{self.card.engine}' takes token ids; this prompt was made for a chat transport")
-        if self.card.context and len(prompt.ids) + limit > self.card.context:
-            raise EngineRefused(
-                f"prompt of {len(prompt.ids)} tokens and a budget of {limit} exceed the context of "
-                f"{self.card.context} tokens; lower the budget or take a model with a larger context"
-            )
+        ids = fitting(prompt, limit, self.card)
         stop = tuple(prompt.body.get("stop", ()))
-        job = Job(prompt.ids, limit, sampling, self._words.ends)
+        job = Job(ids, limit, sampling, self._words.ends)
         if stop:
             job.stops = lambda ids: self._words.stopped(ids, stop) is not None
         waiting = _Waiting(job, asyncio.get_running_loop(), Shown(self._words, stop, emit) if emit else None)
@@ -134,7 +129,7 @@ class HfEngine:
             len(job.ids),
             ids=tuple(job.ids),
             fresh=len(job.ids),
-            prompt_tokens=len(prompt.ids),
+            prompt_tokens=len(ids),
             finish="stop" if job.ended else "length",
         )
 

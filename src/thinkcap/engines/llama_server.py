@@ -14,14 +14,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
-from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
+from thinkcap.core.errors import EngineGarbled
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Message, Request, Sampling
+from thinkcap.engines.binding import bound, constraints, fitting, schema
 from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import Vocabulary
 from thinkcap.engines.manner import CLOSE, OPEN, Manner
-from thinkcap.engines.splice import Ids, Recent, Splicer, constraints, schema
+from thinkcap.engines.splice import Ids, Recent, Splicer
 
 _OPTIONS = {
     "stop": "stop",
@@ -67,24 +68,12 @@ class LlamaServer:
         wanted = schema(request, self.card.model)
         if wanted is not None:
             body["json_schema"] = wanted
-        prompt = await self._splicer.prompt(request, body)
-        if wanted is not None and request.mode == "think" and not prompt.closed:
-            raise Unsupported(
-                f"stage '{request.stage}' writes a thought before its answer, and a response format would bind "
-                f"the thought too; use a policy with an answer pass of its own (iris, two_pass, close)"
-            )
-        return prompt
+        return await bound(self._splicer, request, body, wanted)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
-        if prompt.ids is None:
-            raise Unsupported(f"'{self.card.engine}' takes token ids; this prompt was made for a chat transport")
-        if self.card.context and len(prompt.ids) + limit > self.card.context:
-            raise EngineRefused(
-                f"prompt of {len(prompt.ids)} tokens and a budget of {limit} exceed the context of "
-                f"{self.card.context} tokens; lower the budget or open the model with a larger context"
-            )
+        ids = fitting(prompt, limit, self.card)
         body = {
-            "prompt": list(prompt.ids),
+            "prompt": list(ids),
             "n_predict": limit,
             "return_tokens": True,
             "cache_prompt": self._cache,
@@ -94,7 +83,7 @@ class LlamaServer:
             **prompt.body,
         }
         async with self._slots:
-            which = self._choose(prompt.ids)
+            which = self._choose(ids)
             self._busy[which] += 1
             try:
                 client = self._clients[which]
@@ -103,7 +92,7 @@ class LlamaServer:
                 )
             finally:
                 self._busy[which] -= 1
-        return await self._output(answer, len(prompt.ids))
+        return await self._output(answer, len(ids))
 
     async def read(self, ids: Sequence[int]) -> str:
         if self._vocabulary:

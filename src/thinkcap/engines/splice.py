@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any, Generic, TypeVar
 
 from thinkcap.core.engine import Prompt
-from thinkcap.core.errors import ConfigError, Unsupported
-from thinkcap.core.names import nearest
+from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import HERE
 from thinkcap.core.types import Request, Span
 from thinkcap.engines.manner import Manner, Render, switches
@@ -110,40 +109,3 @@ class Splicer:
         if not text:
             return ()
         return await self._texts.get(text, lambda: self._tokenize(text, False))
-
-
-def constraints(request: Request, known: Mapping[str, str], where: str) -> dict[str, Any]:
-    """What the caller wants of an answer pass, as decoding constraints; `known` gives the server's names."""
-    question = request.question
-    if not request.final:
-        return {}
-    if question.tools:
-        raise Unsupported(
-            f"tools need a chat transport, and '{where}' is asked by token ids; open it with transport=chat"
-        )
-    body: dict[str, Any] = {}
-    for name, value in question.options.items():
-        if value is None:
-            continue
-        if name not in known:
-            raise Unsupported(f"'{where}' cannot apply option '{name}' to ids{nearest(name, known)}")
-        body[known[name]] = [value] if name == "stop" and isinstance(value, str) else value
-    return body
-
-
-def schema(request: Request, where: str) -> Any:
-    """The JSON schema a response format asks for; None where it asks for nothing."""
-    wanted = request.question.format
-    if not request.final or wanted is None or wanted.get("type") == "text":
-        return None
-    kind = wanted.get("type")
-    if kind == "json_object":
-        return {"type": "object"}
-    if kind == "json_schema":
-        inner = wanted.get("json_schema")
-        found = inner.get("schema") if isinstance(inner, Mapping) else None
-        if isinstance(found, Mapping):
-            return found
-        raise ConfigError("response_format 'json_schema' holds no schema; wanted json_schema.schema")
-    hint = nearest(str(kind), ["json_object", "json_schema", "text"])
-    raise Unsupported(f"'{where}' does not know response_format '{kind}'{hint}")

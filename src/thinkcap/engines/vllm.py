@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
-from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
+from thinkcap.core.errors import EngineGarbled
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Message, Request, Sampling
+from thinkcap.engines.binding import bound, constraints, fitting, schema
 from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client
 from thinkcap.engines.manner import Manner
-from thinkcap.engines.splice import Ids, Recent, Splicer, constraints, schema
+from thinkcap.engines.splice import Ids, Recent, Splicer
 
 _OPTIONS = {
     "stop": "stop",
@@ -44,25 +45,13 @@ class VllmServer:
         wanted = schema(request, self.card.model)
         if wanted is not None:
             body["structured_outputs"] = {"json": wanted}
-        prompt = await self._splicer.prompt(request, body)
-        if wanted is not None and request.mode == "think" and not prompt.closed:
-            raise Unsupported(
-                f"stage '{request.stage}' writes a thought before its answer, and a response format would bind "
-                f"the thought too; use a policy with an answer pass of its own (iris, two_pass, close)"
-            )
-        return prompt
+        return await bound(self._splicer, request, body, wanted)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
-        if prompt.ids is None:
-            raise Unsupported(f"'{self.card.engine}' takes token ids; this prompt was made for a chat transport")
-        if self.card.context and len(prompt.ids) + limit > self.card.context:
-            raise EngineRefused(
-                f"prompt of {len(prompt.ids)} tokens and a budget of {limit} exceed the context of "
-                f"{self.card.context} tokens; lower the budget or serve the model with a larger context"
-            )
+        ids = fitting(prompt, limit, self.card)
         body: dict[str, Any] = {
             "model": self._model,
-            "prompt": list(prompt.ids),
+            "prompt": list(ids),
             "max_tokens": limit,
             "temperature": sampling.temperature,
             "top_p": 1.0 if sampling.greedy else sampling.top_p,
@@ -80,7 +69,7 @@ class VllmServer:
             answer = await (
                 self._streamed(body, emit) if emit else self._client.post("/v1/completions", body, _whole)
             )
-        return await self._output(answer, len(prompt.ids), limit, streamed=emit is not None)
+        return await self._output(answer, len(ids), limit, streamed=emit is not None)
 
     async def read(self, ids: Sequence[int]) -> str:
         kept = tuple(i for i in ids if i not in self._ends)

@@ -18,10 +18,11 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
+from thinkcap.core.errors import ConfigError
 from thinkcap.tasks.equal import Decision
 
 LIMIT_S = 1.0
-_START_S = 60.0
+_START_S = 300.0
 """For the program to start and for the algebra system to load; no case is charged for it."""
 
 
@@ -91,7 +92,10 @@ class Worker:
             )
             if self._line(time.monotonic() + _START_S) is None:
                 self.close()
-                raise RuntimeError(f"the grading worker does not start: {sys.executable} -m thinkcap.tasks.worker")
+                raise ConfigError(
+                    f"the program that grades formulas did not start within {_START_S:g} s; its own words come "
+                    f"from: {sys.executable} -m thinkcap.tasks.worker"
+                )
         return self._process
 
     def _starved(self, worked_s: float) -> bool:
