@@ -1,7 +1,10 @@
 """A cut equals a fresh run, in any order of budgets; each token is generated once; nothing finished is lost."""
 
 import asyncio
+import sqlite3
 import tempfile
+import zlib
+from array import array
 from pathlib import Path
 
 import pytest
@@ -122,6 +125,35 @@ class TestStore:
         store.close()
         with pytest.raises(StoreError, match="trace format 99"):
             TraceStore.open(tmp_path / "t.sqlite", "one")
+
+    async def test_a_store_of_the_first_format_is_read_and_written_on(self, tmp_path: Path) -> None:
+        path, old, new = tmp_path / "t.sqlite", "aa" * 32, "bb" * 32
+        small, large = (5, 6, 700), (5, 151_000, 7)
+        made = sqlite3.connect(path)
+        made.executescript(
+            "create table meta (name text primary key, value text not null) without rowid;"
+            "create table traces (key blob primary key, tokens int not null, ended int not null,"
+            " limit_ int not null, generated int not null, segments text not null, ids blob not null,"
+            " wall_s real not null) without rowid;"
+            "create table outputs (key blob primary key, tokens int not null, body blob not null) without rowid;"
+            "insert into meta values ('schema', '1'), ('fingerprint', 'one');"
+        )
+        for key, ids, kind in ((old, small, "H"), ("cc" * 32, large, "I")):
+            blob = (b"2" if kind == "H" else b"4") + zlib.compress(array(kind, ids).tobytes(), 1)
+            values = (bytes.fromhex(key), 3, 1, 64, 3, "[3]", blob, 0.5)
+            made.execute("insert into traces values (?, ?, ?, ?, ?, ?, ?, ?)", values)
+        made.commit()
+        made.close()
+        with TraceStore.open(path, "one", readonly=True) as store:
+            assert store.get(old) == Trace(small, True, 64, 3, (3,))
+        with TraceStore.open(path, "one") as store:
+            await store.put(new, Trace(large, False, 3, 3, (3,)))
+        with TraceStore.open(path, "one") as store:
+            found = {key: trace.ids for key, trace in store.items()}
+            assert found == {old: small, new: large, "cc" * 32: large}
+            assert store.contents().traces == 3
+            # An older thinkcap refuses it from now on: it would read three bytes an id as two.
+            assert store._db.execute("select value from meta where name = 'schema'").fetchone() == ("2",)
 
     async def test_a_file_that_is_no_store(self, tmp_path: Path) -> None:
         (tmp_path / "t.sqlite").write_text("hello " * 100)

@@ -28,7 +28,8 @@ from thinkcap.core.errors import StoreError
 from thinkcap.traces.lock import FileLock
 from thinkcap.traces.trace import Trace
 
-SCHEMA = 1
+SCHEMA = 2
+"""1 had two or four bytes an id and rows ordered by key; it is read, and written on in its own order of rows."""
 _TABLES = """
 create table if not exists meta (name text primary key, value text not null) without rowid;
 create table if not exists traces (
@@ -252,6 +253,10 @@ def _check(connection: sqlite3.Connection, path: Path, fingerprint: str | None, 
                 f"'{path}' has trace format {version}, this thinkcap reads up to {SCHEMA}; "
                 f"update thinkcap or choose another --out"
             )
+        elif int(version) < SCHEMA and not readonly:
+            # Ids written from now on may be beyond what an older thinkcap reads.
+            with connection:
+                connection.execute("update meta set value = ? where name = 'schema'", (str(SCHEMA),))
         made_by = _meta(connection, "fingerprint")
         if made_by is None and fingerprint is not None and not readonly:
             with connection:
