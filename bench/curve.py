@@ -1,6 +1,6 @@
 """The whole accuracy-budget curve on one vLLM server: thinkcap once, lm-evaluation-harness per mode and budget.
 
-    python bench/curve.py http://localhost:8000/v1#pebble --lm-eval .venv-logs/bin/lm_eval --out runs/curve
+    python bench/curve.py http://localhost:8000/v1#pebble --lm-eval .venv-logs/bin/lm_eval --page docs/servers.md
 
 Both ask the same questions in the same words with the same limits, 64 at a time; all answers are read and graded
 by the same grader. The harness runs `--cells` of the mode-budget pairs (all by default) as the processes its users
@@ -17,10 +17,12 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from page import written
 from thinkcap.core.thinking import split
 from thinkcap.core.types import Question
 from thinkcap.study.config import DENSE, parse_budgets
@@ -32,20 +34,28 @@ MODES = ("think", "nothink")
 Cell = tuple[str, int]
 
 
-def ours(
-    url: str, budgets: Sequence[int], questions: int, flows: int, out: Path
-) -> tuple[float, dict[Cell, float]]:
+@dataclass(frozen=True)
+class Curve:
+    seconds: float
+    accuracy: dict[Cell, float]
+    tokens: int
+    alone: int
+    """Tokens the cells would have taken one by one."""
+
+
+def ours(url: str, budgets: Sequence[int], questions: int, flows: int, out: Path) -> Curve:
     """The command a person types, start-up included."""
     words = [sys.executable, "-m", "thinkcap", "study", "--model", url, "--policy", ",".join(MODES), "--json"]
     words += ["--budgets", ",".join(map(str, budgets)), "--limit", str(questions), "--concurrency", str(flows)]
     started = time.perf_counter()
     done = subprocess.run([*words, "--out", str(out)], check=True, stdout=subprocess.PIPE, text=True)
     spent = time.perf_counter() - started
-    cells = json.loads(done.stdout)["cells"]
-    return spent, {
-        mode_budget: mean([c["accuracy"] for c in cells if (c["policy"], c["budget"]) == mode_budget])
-        for mode_budget in {(c["policy"], c["budget"]) for c in cells}
-    }
+    said = json.loads(done.stdout)
+    found: dict[Cell, list[float]] = {}
+    for cell in said["cells"]:
+        found.setdefault((cell["policy"], cell["budget"]), []).append(cell["accuracy"])
+    accuracy = {cell: mean(values) for cell, values in found.items()}
+    return Curve(spent, accuracy, said["tokens_generated"], said["tokens_alone"])
 
 
 def mean(values: Sequence[float]) -> float:
@@ -75,11 +85,13 @@ def write_task(tasks: Sequence[Task], folder: Path) -> None:
     (folder / "curve.yaml").write_text(json.dumps(about, indent=1))
 
 
-def theirs(lm_eval: str, url: str, cell: Cell, flows: int, folder: Path) -> tuple[float, dict[str, str]]:
-    """One run of the harness; what the model said, by question."""
+def theirs(
+    lm_eval: str, url: str, cell: Cell, flows: int, folder: Path, limit: int = 0
+) -> tuple[float, dict[str, str]]:
+    """One run of the harness: its seconds, and what the model said, by question."""
     mode, budget = cell
     base, _, name = url.partition("#")
-    out = folder / f"{mode}-{budget}"
+    out = folder / f"{mode}-{budget}-{limit}"
     settings = {
         "max_gen_toks": budget,
         "temperature": 0,
@@ -99,6 +111,8 @@ def theirs(lm_eval: str, url: str, cell: Cell, flows: int, folder: Path) -> tupl
         "--output_path",
         str(out),
     ]
+    if limit:
+        words += ["--limit", str(limit)]
     started = time.perf_counter()
     done = subprocess.run(words, capture_output=True, text=True)
     spent = time.perf_counter() - started
@@ -131,6 +145,92 @@ def read(text: str, question: Question, mode: str) -> str | None:
     return None if answer is None else extract(answer, question.kind or "math", unclosed=False).answer
 
 
+def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]:
+    """Everything measured, in one run."""
+    tasks = [load("families", limit=args.questions, seed=0)]
+    pairs = [(mode, budget) for budget in budgets for mode in MODES]
+    step = max(1, len(pairs) // args.cells) if args.cells else 1
+    chosen = pairs[step - 1 :: step]
+    harness = args.out / "harness"
+    write_task(tasks, harness)
+
+    def asked(cell: Cell, folder: Path = harness, limit: int = 0) -> tuple[float, dict[str, str]]:
+        return theirs(args.lm_eval, args.url, cell, args.flows, folder, limit)
+
+    # One question, one token: what a process takes before it asks.
+    start_theirs = min(asked((mode, 1), limit=1)[0] for mode in MODES)
+    start_ours = ours(args.url, [1], 1, args.flows, args.out / "start").seconds
+    curve = ours(args.url, budgets, args.questions, args.flows, args.out / "all")
+    table = []
+    for cell in chosen:
+        wall, said = asked(cell)
+        found = asyncio.run(graded(tasks, said, cell[0]))
+        row = {"mode": cell[0], "budget": cell[1], "ours": curve.accuracy[cell], "theirs": found, "seconds": wall}
+        table.append(row)
+        print(json.dumps(row), file=sys.stderr, flush=True)
+    one = budgets[len(budgets) // 2]
+    alone = ours(args.url, [one], args.questions, args.flows, args.out / "one")
+    write_task(tasks, args.out / "one-budget")
+    both = [asked((mode, one), args.out / "one-budget")[0] for mode in MODES]
+    return {
+        "questions": args.questions,
+        "flows": args.flows,
+        "cells": len(pairs),
+        "measured": len(chosen),
+        "ours_s": curve.seconds,
+        "ours_tokens": curve.tokens,
+        "tokens_alone": curve.alone,
+        "ours_start_s": start_ours,
+        "theirs_s": mean([row["seconds"] for row in table]) * len(pairs),
+        "theirs_start_s": start_theirs,
+        "one": {"budget": one, "ours_s": alone.seconds, "theirs_s": sum(both)},
+        "table": table,
+    }
+
+
+def told(found: Mapping[str, Any]) -> str:
+    """The report as a page shows it."""
+    cells, start, start_ours = found["cells"], found["theirs_start_s"], found["ours_start_s"]
+    one, table = found["one"], found["table"]
+    alike = sum(abs(row["ours"] - row["theirs"]) < 1e-9 for row in table)
+    how = "" if found["measured"] == cells else f" (of {found['measured']} measured, the mean times {cells})"
+
+    def line(what: str, mine: float, harness: float, note: str = "") -> str:
+        return f"| {what} | {mine:.1f} | {harness:.1f}{note} | {harness / mine:.1f} |"
+
+    mine, harness = found["ours_s"], found["theirs_s"]
+    alone, twice = one["ours_s"], one["theirs_s"]
+    lines = [
+        f"{found['questions']} questions, {cells} cells of mode and budget, {found['flows']} requests in flight. "
+        f"A process takes {start_ours:.1f} s before it asks (the harness: {start:.1f} s).",
+        "",
+        "| seconds | thinkcap | lm-evaluation-harness | times |",
+        "|---|---|---|---|",
+        line(f"all {cells} cells", mine, harness, how),
+        line("without the harness's starts", mine, harness - cells * start),
+        line("without anyone's start", mine - start_ours, harness - cells * start),
+        line(f"one budget ({one['budget']}), both modes", alone, twice),
+        line("one budget, without anyone's start", alone - start_ours, twice - 2 * start),
+        "",
+        f"{found['ours_tokens']:,} tokens generated instead of {found['tokens_alone']:,}.",
+        f"The same accuracy in {alike} of {len(table)} cells.",
+        "",
+        "| budget | " + " | ".join(f"{mode}: thinkcap, harness" for mode in MODES) + " | harness, s |",
+        "|---|" + "---|" * (len(MODES) + 1),
+    ]
+    by_budget: dict[int, dict[str, Any]] = {}
+    for row in table:
+        by_budget.setdefault(row["budget"], {})[row["mode"]] = row
+    for budget, rows in by_budget.items():
+        shown = [
+            f"{100 * rows[mode]['ours']:.1f} %, {100 * rows[mode]['theirs']:.1f} %" if mode in rows else ""
+            for mode in MODES
+        ]
+        spent = " + ".join(f"{rows[mode]['seconds']:.1f}" for mode in MODES if mode in rows)
+        lines.append(f"| {budget} | {' | '.join(shown)} | {spent} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
@@ -139,36 +239,16 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--flows", type=int, default=64)
     parser.add_argument("--cells", type=int, default=0, help="How many of the harness's runs to make; 0 for all.")
-    parser.add_argument("--out", type=Path, default=Path("runs/curve"))
+    parser.add_argument("--out", type=Path, default=Path("runs/curve"), help="A new folder.")
+    parser.add_argument("--page", type=Path, help="Write the report between the marks of this page.")
     args = parser.parse_args()
-    budgets = parse_budgets(args.budgets)
-    tasks = [load("families", limit=args.questions, seed=0)]
-    pairs = [(mode, budget) for budget in budgets for mode in MODES]
-    step = max(1, len(pairs) // args.cells) if args.cells else 1
-    chosen = pairs[step - 1 :: step]
-    write_task(tasks, args.out / "harness")
-    report: dict[str, Any] = {"questions": args.questions, "cells": len(pairs), "measured": len(chosen)}
-    spent, accuracy = ours(args.url, budgets, args.questions, args.flows, args.out / "all")
-    report["ours_s"] = round(spent, 1)
-    walls, table = [], []
-    for cell in chosen:
-        wall, said = theirs(args.lm_eval, args.url, cell, args.flows, args.out / "harness")
-        walls.append(wall)
-        found = asyncio.run(graded(tasks, said, cell[0]))
-        table.append(
-            {"mode": cell[0], "budget": cell[1], "ours": accuracy[cell], "theirs": found, "theirs_s": wall}
-        )
-        print(json.dumps(table[-1]), file=sys.stderr, flush=True)
-    report["theirs_s"] = round(mean(walls) * len(pairs), 1)
-    report["theirs_s_is"] = "measured" if len(chosen) == len(pairs) else "mean of those measured, times all"
-    report["times"] = round(report["theirs_s"] / report["ours_s"], 1)
-    report["same_accuracy"] = sum(abs(row["ours"] - row["theirs"]) < 1e-9 for row in table)
-    one = budgets[len(budgets) // 2]
-    spent, _ = ours(args.url, [one], args.questions, args.flows, args.out / "one")
-    write_task(tasks, args.out / "one-budget")
-    both = [theirs(args.lm_eval, args.url, (mode, one), args.flows, args.out / "one-budget")[0] for mode in MODES]
-    report["one_budget"] = {"budget": one, "ours_s": round(spent, 1), "theirs_s": round(sum(both), 1)}
-    print(json.dumps({**report, "table": table}, indent=1))
+    if args.out.exists():
+        parser.error(f"'{args.out}' is there already; what it holds would be used again and not be measured")
+    found = compared(args, parse_budgets(args.budgets))
+    (args.out / "curve.json").write_text(json.dumps(found, indent=1) + "\n")
+    print(told(found))
+    if args.page:
+        written(args.page, "curve", told(found))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Whether other libraries give the embedded engine's answers: transformers in float32, or any server by its URL.
 
 python -m training.agree --count 300
-python -m training.agree --count 300 --server http://127.0.0.1:8000/v1 --model pebble
+python -m training.agree --count 300 --server http://127.0.0.1:8000/v1 --model pebble --name "vLLM, CPU, float32"
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300, help="questions of the mix")
     parser.add_argument("--server", help="base URL of an OpenAI-like server instead of transformers")
     parser.add_argument("--model", default="pebble", help="the model's name at that server")
+    parser.add_argument("--name", help="what the figures are kept under; the server's address by default")
     parser.add_argument("--out", type=Path, help="JSON file to add the figures to")
     options = parser.parse_args()
     judge = Judge()
@@ -93,7 +94,7 @@ def main() -> None:
     other: Generate = by_transformers
     if options.server:
         other = by_server(options.server, options.model, judge.encoder.end)
-    name = options.server or "transformers float32"
+    name = options.name or options.server or "transformers float32"
     figures: dict[str, Any] = {"n": len(problems)}
     with Llama(pebble_gguf()) as llama:
         for mode, think, limit in (("nothink", False, QUICK_LIMIT), ("think", True, LIMIT)):
@@ -108,7 +109,7 @@ def main() -> None:
             print(f"{name}, {mode}: {figures[mode]}", flush=True)
     if options.out:
         record = json.loads(options.out.read_text()) if options.out.exists() else {}
-        record[name if not options.server else f"server {options.model}"] = figures
+        record[name] = figures
         options.out.write_text(json.dumps(record, indent=1) + "\n")
 
 
