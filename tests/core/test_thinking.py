@@ -1,9 +1,12 @@
 """Whole-text and piecewise splitting must agree, wherever the pieces break."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkcap.core.thinking import Delta, Splitter, split
+from thinkcap.core.types import Mode
 
 TAGS = ("<think>", "</think>")
 
@@ -34,26 +37,58 @@ def test_model_that_thinks_though_told_not_to_is_caught() -> None:
     assert split("<think>\nhm", *TAGS, "nothink") == ("hm", None)
 
 
-pieces = st.lists(
-    st.sampled_from(["<think>", "</think>", "\n", "a", "b<", "/th", "ink>", "5", "<thi", "nk>"]), max_size=12
-)
-
-
-@given(pieces, st.sampled_from(["think", "nothink"]), st.booleans(), st.booleans())
-def test_streamed_pieces_join_to_the_split(parts: list[str], mode: str, opened: bool, closed: bool) -> None:
-    text = "".join(parts)
+def streamed(parts: list[str], mode: Mode, opened: bool, closed: bool) -> tuple[str, str]:
+    """What a reader of the stream has at its end, thought and answer."""
     got = {"thought": "", "answer": ""}
 
     def emit(delta: Delta) -> None:
-        got[delta.channel or "answer"] += delta.text
+        assert delta.text
+        assert delta.channel is not None
+        got[delta.channel] += delta.text
 
-    splitter = Splitter(*TAGS, mode, opened, closed)  # type: ignore[arg-type]
+    splitter = Splitter(*TAGS, mode, opened, closed)
     take = splitter.through(emit)
     for part in parts:
         take(Delta(part))
     splitter.finish(emit)
-    thought, answer = split(text, *TAGS, mode, opened, closed)  # type: ignore[arg-type]
-    if "</think>" in text and not text.lstrip().startswith("<think>") and not opened and not closed:
-        return  # a close tag out of nowhere: whole-text reading sees it, a stream cannot know yet
-    assert got["thought"].strip("\n") == (thought or "")
-    assert got["answer"].strip("\n") == (answer or "").strip("\n")
+    return got["thought"], got["answer"]
+
+
+def test_line_ends_before_the_first_word_are_dropped_whenever_they_come() -> None:
+    assert streamed(["<think>", "\n", "\n2", "+3\n", "</think>", "\n", "\n5\n"], "think", False, False) == (
+        "2+3",
+        "5\n",
+    )
+    assert streamed(["\n", "2+3", "\n"], "think", True, False) == ("2+3", "")
+    assert streamed(["\n", "5"], "nothink", False, True) == ("", "5")
+
+
+PARTS = ["<think>", "</think>", "\n", " ", "a", "b<", "/th", "ink>", "5", "<thi", "nk>", "\u2003"]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join), st.data())
+def test_streamed_pieces_join_to_the_split(text: str, data: st.DataObject) -> None:
+    mode: Mode = data.draw(st.sampled_from(["think", "nothink"]))
+    opened, closed = data.draw(st.booleans()), data.draw(st.booleans())
+    places = st.integers(0, len(text))
+    cuts = [0, *sorted(data.draw(st.lists(places, max_size=len(text)))), len(text)]
+    parts = [text[i:j] for i, j in pairwise(cuts)]
+    thought, answer = split(text, *TAGS, mode, opened, closed)
+    if mode == "think" and not (opened or closed or text.lstrip().startswith("<think>")) and "</think>" in text:
+        # A close tag out of nowhere: whole-text reading sees it, a stream cannot have known.
+        assert streamed(parts, mode, opened, closed) == ("", text)
+    else:
+        assert streamed(parts, mode, opened, closed) == (thought or "", answer or "")
+
+
+@given(st.lists(st.sampled_from(["\n", "a", " ", "b\n", "\nc"]), max_size=8))
+def test_a_thought_the_server_parted_loses_only_the_line_ends_around_it(parts: list[str]) -> None:
+    sent: list[Delta] = []
+    splitter = Splitter(*TAGS, "think")
+    take = splitter.through(sent.append)
+    for part in parts:
+        take(Delta(part, "thought"))
+    take(Delta("5\n", "answer"))
+    splitter.finish(sent.append)
+    assert "".join(d.text for d in sent if d.channel == "thought") == "".join(parts).strip("\n")
+    assert "".join(d.text for d in sent if d.channel == "answer") == "5\n"

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from thinkcap.core.types import Channel, Mode
@@ -43,7 +43,11 @@ def split(
 
 @dataclass
 class Splitter:
-    """The same decision made piece by piece; holds back only what may still be part of a tag."""
+    """The same decision made piece by piece; holds back only what may still be part of a tag.
+
+    What is sent adds up to what `split` says of the whole text. One thing a stream cannot know: that a thought
+    nobody opened will be closed; until the tag comes, such text is an answer.
+    """
 
     open_tag: str
     close_tag: str
@@ -51,60 +55,85 @@ class Splitter:
     opened: bool = False
     closed: bool = False
     _held: str = ""
-    _channel: Channel | None = field(default=None)
-    _fresh_answer: bool = True
+    _channel: Channel | None = None
+    _at_start: bool = False
+    """Nothing but line ends so far in a part that begins after a tag: they are not part of it."""
+    _parted_thought: bool = False
+    _line_ends: str = ""
 
     def __post_init__(self) -> None:
         if self.closed:
-            self._channel = "answer"
+            self._enter("answer", "")
 
     def through(self, emit: Callable[[Delta], None]) -> Callable[[Delta], None]:
         def take(delta: Delta) -> None:
-            if delta.channel is not None:
+            if delta.channel == "thought":
+                self._parted(emit, delta.text)
+            elif delta.channel == "answer":
                 emit(delta)
-                return
-            self._held += delta.text
-            self._drain(emit)
+            else:
+                self._held += delta.text
+                self._drain(emit)
 
         return take
 
     def finish(self, emit: Callable[[Delta], None]) -> None:
         """Let go of what was held back: no tag can follow any more."""
-        half_a_tag = (
-            self._channel is None and self.mode == "think" and self.open_tag.startswith(self._held.lstrip())
-        )
-        if self._held and not half_a_tag:
-            self._send(emit, self._held, self._channel or ("thought" if self.opened else "answer"))
-            self._held = ""
+        if self._channel is None:
+            body = self._held.lstrip()
+            if self.mode == "think" and self.open_tag.startswith(body):
+                return
+            self._settle(body)
+        self._send(emit, self._held.rstrip("\n") if self._channel == "thought" else self._held)
+        self._held = ""
+
+    def _parted(self, emit: Callable[[Delta], None], text: str) -> None:
+        """A thought the server has parted itself: only the line ends around it are left to drop."""
+        text = self._line_ends + text
+        if not self._parted_thought:
+            text = text.lstrip("\n")
+        ready = text.rstrip("\n")
+        self._line_ends = text[len(ready) :]
+        if ready:
+            self._parted_thought = True
+            emit(Delta(ready, "thought"))
 
     def _drain(self, emit: Callable[[Delta], None]) -> None:
         if self._channel is None:
             body = self._held.lstrip()
-            if body.startswith(self.open_tag):
-                self._channel, self._held = "thought", body[len(self.open_tag) :].lstrip("\n")
-            elif body and not self.open_tag.startswith(body):
-                self._channel = "thought" if self.opened else "answer"
-            else:
+            if len(body) < len(self.open_tag) and self.open_tag.startswith(body):
                 return
+            self._settle(body)
         if self._channel == "thought":
             thought, tag, rest = self._held.partition(self.close_tag)
-            if tag:
-                self._send(emit, thought.rstrip("\n"), "thought")
-                self._channel, self._held = "answer", rest
-            else:
-                keep = _tail(self._held, self.close_tag)
-                ready, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
-                self._send(emit, ready, "thought")
+            if not tag:
+                ready = len(self._held) - _tail(self._held, self.close_tag)
+                self._send(emit, self._held[:ready])
+                self._held = self._held[ready:]
                 return
-        self._send(emit, self._held, "answer")
+            self._send(emit, thought.rstrip("\n"))
+            self._enter("answer", rest)
+        self._send(emit, self._held)
         self._held = ""
 
-    def _send(self, emit: Callable[[Delta], None], text: str, channel: Channel) -> None:
-        if channel == "answer" and self._fresh_answer:
+    def _settle(self, body: str) -> None:
+        """Enough has come to say what the text begins with."""
+        if body.startswith(self.open_tag):
+            self._enter("thought", body[len(self.open_tag) :])
+        elif self.opened:
+            self._enter("thought", body)
+        else:
+            self._channel = "answer"
+
+    def _enter(self, channel: Channel, text: str) -> None:
+        self._channel, self._held, self._at_start = channel, text, True
+
+    def _send(self, emit: Callable[[Delta], None], text: str) -> None:
+        if self._at_start:
             text = text.lstrip("\n")
-            self._fresh_answer = not text
+            self._at_start = not text
         if text:
-            emit(Delta(text, channel))
+            emit(Delta(text, self._channel))
 
 
 def _tail(text: str, tag: str) -> int:

@@ -92,14 +92,9 @@ class _Stream:
         return self._open(index) + make(index, text)
 
     def _thought(self, index: int, stage: str, text: str) -> str:
-        """As in a whole answer: no line ends before the first word, one between the thoughts of two passes."""
-        before = self._thinking[index]
-        if before == stage:
-            return text
-        text = text.lstrip("\n")
-        if text:
-            self._thinking[index] = stage
-        return "\n" + text if text and before else text
+        """As in a whole answer: a line end between the thoughts of two passes."""
+        before, self._thinking[index] = self._thinking[index], stage
+        return "\n" + text if before and before != stage else text
 
     def _open(self, index: int) -> bytes:
         if index in self._opened:
