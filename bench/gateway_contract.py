@@ -1,6 +1,7 @@
 """Is max_tokens a contract? Requests with random caps through the gateway and to the same server in thinking mode.
 
     python bench/gateway_contract.py [--requests 2000] [--profile profile.toml] [--model model.gguf]
+    python bench/gateway_contract.py --page docs/serve.md        # its table into the documentation
 
 One llama-server holds the model (the bundled one by default). Each question is asked twice under the same cap:
 through the gateway, and of the server itself with thinking on. Where the gateway gives no answer, no-think is
@@ -16,7 +17,7 @@ import os
 import random
 import secrets
 import time
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from thinkcap.tasks import load
 from thinkcap.tasks.extract import extract
 from thinkcap.tasks.grade import Grader
 
+BEGIN, END = "<!-- contract -->", "<!-- end of contract -->"
 BANDS = ((16, 63), (64, 127), (128, 255), (256, 511), (512, 1024))
 
 
@@ -113,15 +115,13 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
     return {"rows": rows, "seconds": spent}
 
 
-def show(rows: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
-    over = sum(row["gateway_tokens"] > row["cap"] for row in rows)
+def totals(rows: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
     empty = [row for row in rows if row["gateway_empty"]]
-    kept = sum(row["nothink_answers"] for row in empty)
-    total = {
+    return {
         "requests": len(rows),
-        "tokens above the cap": over,
+        "answers above their cap": sum(row["gateway_tokens"] > row["cap"] for row in rows),
         "gateway without an answer": len(empty),
-        "of these, no-think would have answered": kept,
+        "of these, no-think would have answered": sum(row["nothink_answers"] for row in empty),
         "direct thinking without an answer": sum(row["direct_empty"] for row in rows),
         "gateway right": sum(row["gateway_right"] for row in rows) / len(rows),
         "direct thinking right": sum(row["direct_right"] for row in rows) / len(rows),
@@ -130,24 +130,40 @@ def show(rows: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
         "fallbacks": sum(row["fallback"] for row in rows),
         "seconds": round(seconds, 1),
     }
-    for what, value in total.items():
-        print(f"{what:44} {value:.3f}" if isinstance(value, float) else f"{what:44} {value}")
-    print(f"{'caps':>12}{'n':>7}{'empty':>8}{'direct':>8}{'right':>8}{'direct':>8}  policies")
+
+
+def table(rows: list[dict[str, Any]], total: dict[str, Any]) -> str:
+    lines = [
+        f"{what:40}{100 * value:10.1f} %"
+        if isinstance(value, float) and what.endswith("right")
+        else f"{what:40}{value:10}"
+        for what, value in total.items()
+    ]
+    lines += ["", f"{'':20}{'no answer':^20}{'right':^20}"]
+    lines.append(f"{'caps':>12}{'n':>8}{'gateway':>10}{'direct':>10}{'gateway':>10}{'direct':>10}  policies")
     for low, high in BANDS:
         band = [row for row in rows if low <= row["cap"] <= high]
         if not band:
             continue
-        policies: dict[str, int] = defaultdict(int)
-        for row in band:
-            policies[row["policy"]] += 1
+        policies = Counter(row["policy"] for row in band)
         shares = [
             sum(row[f"{who}_{what}"] for row in band) / len(band)
             for what in ("empty", "right")
             for who in ("gateway", "direct")
         ]
-        cells = "".join(f"{100 * share:7.1f}%" for share in shares)
-        print(f"{low:>6}-{high:<5}{len(band):>7}{cells}  {dict(policies)}")
-    return total
+        cells = "".join(f"{100 * share:8.1f} %" for share in shares)
+        named = ", ".join(f"{name} {n}" for name, n in policies.most_common())
+        lines.append(f"{f'{low}-{high}':>12}{len(band):>8}{cells}  {named}")
+    return "\n".join(lines)
+
+
+def written(page: Path, text: str) -> None:
+    """The table between the page's two marks, so that no figure there is typed by hand."""
+    head, mark, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not mark or not end:
+        raise SystemExit(f"'{page}' has no marks {BEGIN} and {END} to write between")
+    page.write_text(f"{head}{mark}\n```\n{text}\n```\n{end}{tail}", encoding="utf-8")
 
 
 def main() -> None:
@@ -159,12 +175,19 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--page", type=Path, help="write the table between the marks of this page")
     args = parser.parse_args()
     found = asyncio.run(run(args))
-    total = show(found["rows"], found["seconds"])
+    total = totals(found["rows"], found["seconds"])
+    text = table(found["rows"], total)
+    print(text)
     if args.json:
         args.json.write_text(json.dumps({"total": total, "rows": found["rows"]}))
-    raise SystemExit(1 if total["tokens above the cap"] or total["of these, no-think would have answered"] else 0)
+    if args.page:
+        written(args.page, text)
+    raise SystemExit(
+        1 if total["answers above their cap"] or total["of these, no-think would have answered"] else 0
+    )
 
 
 if __name__ == "__main__":
