@@ -46,4 +46,5 @@ def test_signals_of_thoughts() -> None:
     steps = " ".join(f"step {i}: {i} plus {i * i} gives {i + i * i};" for i in range(40))
     assert signal(steps) == 0
     assert signal(steps + " Wait, that is off.") == 1
+    assert signal(steps + "\nCheck: 5 - 2 = 3") == 1
     assert signal(steps + " so it is 7, or maybe not, so let us see:" * 20) == 2

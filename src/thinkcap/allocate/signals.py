@@ -17,7 +17,8 @@ NAMES = ("going on", "checking", "looping")
 
 _TURN = re.compile(
     r"\b(wait|hmm|actually|alternatively|let me (?:re-?)?(?:check|verify|go back|double)|double[- ]check|"
-    r"re-?check|to verify|check(?:ing)? (?:it|this|again)|once more|start over|now from the)\b",
+    r"re-?check|to verify|check(?:ing)? (?:it|this|again)|(?:check|verify)(?=:)|once more|"
+    r"start over|now from the)\b",
     re.IGNORECASE,
 )
 _PIECES = re.compile(r"\w+|[^\w\s]")

@@ -26,7 +26,7 @@ _START_S = 300.0
 """For the program to start and for the algebra system to load; no case is charged for it."""
 
 
-_PATIENCE = 2
+_PATIENCE = 30
 """How many more limits of clock time a case gets that had no processor to run on."""
 
 
