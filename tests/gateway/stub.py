@@ -23,10 +23,12 @@ class Stub:
         usage: bool = True,
         thought: int = len(THOUGHT),
         lies: tuple[str, ...] = (),
+        images: bool = True,
     ) -> None:
         """`lies`: switch (thinks all the same), limit (writes on), budget (ignores it)."""
         self.thought = thought
         self.lies = lies
+        self.images = images
         self.field = field
         self.delay_s = delay_s
         self.usage = usage
@@ -57,6 +59,10 @@ class Stub:
         self.bodies.append(body)
         content = body["messages"][-1].get("content")
         said = content if isinstance(content, str) else ""
+        if "image_url" in json.dumps(body["messages"]) and not self.images:
+            # llama-server's words and status.
+            await _json(send, {"error": {"message": "image input is not supported - hint: mmproj"}}, 500)
+            return
         fault = self.faults.popleft() if self.faults else ""
         if said.startswith("fault:"):
             fault = said.removeprefix("fault:")
@@ -124,12 +130,15 @@ class Stub:
         if body.get("tools") and body.get("tool_choice") != "none":
             message = {"role": "assistant", "content": None, "tool_calls": [_call(body)]}
             finish = "tool_calls"
+        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": finish}
+        if body.get("logprobs"):
+            choice["logprobs"] = _odds([word for channel, word in kept if channel == "answer"], body)
         reply = {
             "id": "up-1",
             "object": "chat.completion",
             "created": 1,
             "model": "stub",
-            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+            "choices": [choice],
         }
         if self.usage:
             reply["usage"] = self._usage(kept, finish)
@@ -157,7 +166,8 @@ class Stub:
             if self.delay_s:
                 await asyncio.sleep(self.delay_s)
             text = word + " "
-            await put(_event({"content" if channel == "answer" else self.field: text}))
+            odds = _odds([word], body) if body.get("logprobs") and channel == "answer" else None
+            await put(_event({"content" if channel == "answer" else self.field: text}, odds=odds))
         if body.get("tools") and body.get("tool_choice") != "none":
             finish = "tool_calls"
             await put(_event({"tool_calls": [{"index": 0, **_call(body)}]}))
@@ -210,13 +220,23 @@ def _call(body: Any) -> dict[str, Any]:
     return {"id": "call-1", "type": "function", "function": {"name": name, "arguments": '{"city": "Oslo"}'}}
 
 
-def _event(delta: dict[str, Any], finish: str | None = None) -> bytes:
+def _odds(words: list[str], body: Any) -> dict[str, Any]:
+    others = [{"token": "x", "logprob": -9.0, "bytes": [120]}] * body.get("top_logprobs", 0)
+    return {
+        "content": [
+            {"token": word, "logprob": -0.25, "bytes": list(word.encode()), "top_logprobs": others}
+            for word in words
+        ]
+    }
+
+
+def _event(delta: dict[str, Any], finish: str | None = None, odds: Any = None) -> bytes:
     chunk = {
         "id": "up-1",
         "object": "chat.completion.chunk",
         "created": 1,
         "model": "stub",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": odds}],
     }
     return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 

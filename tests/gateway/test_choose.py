@@ -22,6 +22,7 @@ from thinkcap.gateway.wire import read
 from thinkcap.study.profile import Profile
 
 CARD = EngineCard("test", "m", "f", "ids")
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 PROFILE = Profile.from_mapping(
     {
         "model": "m",
@@ -72,6 +73,7 @@ def test_the_default_by_cap_and_by_what_the_model_can(cap: int, card: EngineCard
         ),
         (800, {"reasoning_effort": "none"}, ("nothink", "request")),
         (800, {"reasoning_effort": "high"}, ("close", "default")),
+        (800, {"messages": [{"role": "user", "content": [PICTURE]}]}, ("nothink", "media")),
         (800, {"tools": [{"type": "function", "function": {"name": "f"}}]}, ("nothink", "tools")),
     ],
 )

@@ -103,6 +103,24 @@ def test_openai_python_json_schema_binds_the_answer_pass(client: openai.OpenAI, 
     assert (short.model_extra or {})["thinkcap"]["json_complete"] is False
 
 
+@pytest.mark.parametrize("policy", ["nothink", "close", "iris"])
+def test_openai_python_reads_logprobs_of_the_answer(client: openai.OpenAI, name: str, policy: str) -> None:
+    request = asked(f"{name}+{policy}", logprobs=True, top_logprobs=2)
+    (choice,) = client.chat.completions.create(**request).choices
+    assert choice.logprobs is not None
+    odds = choice.logprobs.content or []
+    assert bytes(b for one in odds for b in one.bytes or ()).decode().lstrip("\n") == choice.message.content
+    assert all(one.logprob <= 0 and len(one.top_logprobs) == 2 for one in odds)
+    streamed = [
+        one
+        for chunk in client.chat.completions.create(**request, stream=True)
+        for part in chunk.choices
+        if part.logprobs
+        for one in part.logprobs.content or ()
+    ]
+    assert [one.token for one in streamed] == [one.token for one in odds]
+
+
 def test_openai_python_sees_proper_errors(client: openai.OpenAI, name: str) -> None:
     with pytest.raises(openai.NotFoundError):
         client.chat.completions.create(**asked("gpt-5"))
@@ -112,10 +130,11 @@ def test_openai_python_sees_proper_errors(client: openai.OpenAI, name: str) -> N
     with pytest.raises(openai.BadRequestError, match="cannot call tools"):
         client.chat.completions.create(**asked(name, tools=tools))
     image: Any = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]
-    with pytest.raises(openai.BadRequestError, match="reads text only"):
-        client.chat.completions.create(model=name, messages=[{"role": "user", "content": image}])
-    with pytest.raises(openai.BadRequestError, match="logprobs"):
-        client.chat.completions.create(**asked(f"{name}+nothink", logprobs=True))
+    for stream in (False, True):
+        with pytest.raises(openai.BadRequestError, match="takes text only here, not image_url"):
+            client.chat.completions.create(
+                model=name, messages=[{"role": "user", "content": image}], stream=stream
+            )
     with pytest.raises(openai.APIError, match="ended before there was any answer"):
         for _ in client.chat.completions.create(**asked(f"{name}+think", stream=True) | {"max_tokens": 8}):
             pass

@@ -89,6 +89,37 @@ def test_json_by_the_short_way_and_by_ids(address: str) -> None:
             assert json.loads(reply["choices"][0]["message"]["content"]).keys() == {"n"}
 
 
+@pytest.mark.parametrize("policy", ["nothink", "close"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_logprobs_by_the_short_way_and_by_ids(address: str, policy: str, stream: bool) -> None:
+    client = openai.OpenAI(base_url=address, api_key="x", max_retries=0)
+    asked: Any = body(model=f"pebble+{policy}", logprobs=True)
+    if stream:
+        chunks = [c for chunk in client.chat.completions.create(**asked, stream=True) for c in chunk.choices]
+        content = "".join(c.delta.content or "" for c in chunks)
+        odds = [one for c in chunks if c.logprobs for one in c.logprobs.content or ()]
+    else:
+        (choice,) = client.chat.completions.create(**asked).choices
+        content = choice.message.content or ""
+        assert choice.logprobs is not None
+        odds = choice.logprobs.content or []
+    assert content
+    assert bytes(b for one in odds for b in one.bytes or ()).decode().lstrip("\n") == content
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_image_reaches_the_server_whose_refusal_is_a_400(address: str, stream: bool) -> None:
+    """Also where the default policy would ask by ids, and where the picture has more bytes than the context."""
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4000}}
+    messages = [{"role": "user", "content": [{"type": "text", "text": QUESTION}, picture]}]
+    reply = Client(address).post(URL, json=body(messages=messages, stream=stream))
+    assert reply.status_code == 400
+    assert reply.json()["error"]["code"] == "unsupported"
+    assert "image input is not supported" in reply.json()["error"]["message"]
+    reply = Client(address).post(URL, json=body(model="pebble+close", messages=messages, stream=stream))
+    assert "takes text only here, not image_url" in reply.json()["error"]["message"]
+
+
 TOOL_MODEL = os.environ.get("THINKCAP_TOOL_MODEL", "")
 
 

@@ -145,6 +145,46 @@ def test_tools_go_through_and_come_back(client: Client, stub: Stub) -> None:
     assert found[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
+@pytest.mark.parametrize("model", ["stub", "stub+two_pass"])
+def test_logprobs_come_whole_and_streamed(client: Client, model: str) -> None:
+    asked = body(model=model, logprobs=True, top_logprobs=2, max_tokens=200)
+    (choice,) = client.post(URL, json=asked).json()["choices"]
+    odds = choice["logprobs"]["content"]
+    assert [one["token"] for one in odds] == ANSWER
+    assert all(len(one["top_logprobs"]) == 2 for one in odds)
+    _, found = streamed(client, asked)
+    pieces = [c["logprobs"]["content"] for e in found for c in e["choices"] if c.get("logprobs")]
+    assert [one for piece in pieces for one in piece] == odds
+
+
+PICTURE = [
+    {"type": "text", "text": "What is on it?"},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("model", ["stub", "stub+two_pass"])
+def test_images_go_to_a_server_that_takes_them(client: Client, stub: Stub, model: str, stream: bool) -> None:
+    asked = body(model=model, max_tokens=200, stream=stream, messages=[{"role": "user", "content": PICTURE}])
+    assert client.post(URL, json=asked).status_code == 200
+    assert len(stub.bodies) == (2 if "+" in model else 1)
+    for sent in stub.bodies:
+        # Our own line of an answer pass may follow; nothing the caller sent is missing.
+        assert sent["messages"][-1]["content"][:2] == PICTURE
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("model", ["stub", "stub+two_pass"])
+def test_images_a_server_cannot_read_are_a_400_in_its_words(stream: bool, model: str) -> None:
+    with app_running(Stub(images=False)) as upstream, gateway_running(f"{upstream}/v1") as (address, _):
+        asked = body(model=model, max_tokens=200, stream=stream, messages=[{"role": "user", "content": PICTURE}])
+        reply = Client(address).post(URL, json=asked)
+    assert reply.status_code == 400
+    assert reply.json()["error"]["code"] == "unsupported"
+    assert "image input is not supported" in reply.json()["error"]["message"]
+
+
 def test_a_response_format_says_whether_the_json_is_whole(client: Client) -> None:
     wanted = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
     assert client.post(URL, json=body(response_format=wanted)).json()["thinkcap"]["json_complete"] is False

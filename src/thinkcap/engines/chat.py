@@ -224,8 +224,18 @@ class Reply:
             self.content += content
             for call in delta.get("tool_calls") or ():
                 self._call(call)
+            if (odds := choice.get("logprobs")) is not None:
+                self._odds(odds)
             self.finish = choice.get("finish_reason") or self.finish
         return shown
+
+    def _odds(self, piece: Mapping[str, Any]) -> None:
+        """Log probabilities come with the tokens they are of; the lists of all events are one."""
+        held = self.logprobs or {}
+        self.logprobs = {**held, **piece}
+        for name, found in piece.items():
+            if isinstance(found, list):
+                self.logprobs[name] = [*(held.get(name) or ()), *found]
 
     def _call(self, piece: Mapping[str, Any]) -> None:
         call = self.calls.setdefault(

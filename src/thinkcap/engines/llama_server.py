@@ -30,9 +30,11 @@ _OPTIONS = {
     "logit_bias": "logit_bias",
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
+    "logprobs": "n_probs",
+    "top_logprobs": "top_logprobs",
 }
 _ALIKE = 48
-_FIELDS = ["content", "tokens", "stop_type", "tokens_predicted", "truncated", "model"]
+_FIELDS = ["content", "tokens", "stop_type", "tokens_predicted", "truncated", "model", "completion_probabilities"]
 
 
 class LlamaServer:
@@ -65,6 +67,9 @@ class LlamaServer:
 
     async def prompt(self, request: Request) -> Prompt:
         body = constraints(request, _OPTIONS, self.card.model)
+        if body.pop("n_probs", False):
+            # None are given for 0; the surplus one is taken out of the answer.
+            body["n_probs"] = max(1, body.setdefault("top_logprobs", 0))
         wanted = schema(request, self.card.model)
         if wanted is not None:
             body["json_schema"] = wanted
@@ -92,7 +97,7 @@ class LlamaServer:
                 )
             finally:
                 self._busy[which] -= 1
-        return await self._output(answer, len(ids))
+        return await self._output(answer, len(ids), prompt.body.get("top_logprobs"))
 
     async def read(self, ids: Sequence[int]) -> str:
         if self._vocabulary:
@@ -131,6 +136,7 @@ class LlamaServer:
     async def _streamed(self, client: Client, body: dict[str, Any], emit: Emit) -> dict[str, Any]:
         tokens: list[int] = []
         content: list[str] = []
+        odds: list[Any] = []
         last: dict[str, Any] = {}
         decoder = self._vocabulary.stream() if self._vocabulary and "stop" not in body else None
 
@@ -140,6 +146,7 @@ class LlamaServer:
             if decoder and self._vocabulary:
                 text = decoder.decode(b"".join(map(self._vocabulary.piece, new)), final=bool(event["stop"]))
             tokens.extend(new)
+            odds.extend(event.get("completion_probabilities") or ())
             content.append(text)
             if text:
                 emit(Delta(text))
@@ -149,9 +156,10 @@ class LlamaServer:
 
         # The named fields would be all that the last event has, and it must say `stop`.
         await client.stream("/completion", {**body, "stream": True, "response_fields": []}, take)
-        return _checked({**last, "tokens": tokens, "content": "".join(content)})
+        whole = {"tokens": tokens, "content": "".join(content), "completion_probabilities": odds}
+        return _checked({**last, **whole})
 
-    async def _output(self, answer: Mapping[str, Any], prompt_tokens: int) -> Output:
+    async def _output(self, answer: Mapping[str, Any], prompt_tokens: int, alternatives: int | None) -> Output:
         self._served.check(answer.get("model"))
         ids = tuple(answer["tokens"])
         stop = answer["stop_type"]
@@ -168,6 +176,7 @@ class LlamaServer:
             fresh=len(ids),
             prompt_tokens=prompt_tokens,
             finish="stop" if ended else "length",
+            extras={} if alternatives is None else {"logprobs": _logprobs(answer, alternatives)},
         )
 
 
@@ -181,6 +190,18 @@ def _sampling(sampling: Sampling, options: Mapping[str, Any]) -> dict[str, Any]:
         "top_p": sampling.top_p,
         "samplers": [*penalties, "temperature", "top_p"],
         "seed": sampling.seed % 2**32,
+    }
+
+
+def _logprobs(answer: Mapping[str, Any], alternatives: int) -> dict[str, Any]:
+    """As OpenAI writes them; the server's own are the same but for the ids."""
+    found = answer.get("completion_probabilities") or []
+
+    def said(one: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: one[name] for name in ("token", "logprob", "bytes")}
+
+    return {
+        "content": [{**said(o), "top_logprobs": [*map(said, o["top_logprobs"][:alternatives])]} for o in found]
     }
 
 

@@ -166,7 +166,7 @@ async def _fits(call: Call, served: Served, cap: int) -> int:
     card = served.engine.card
     if not card.context or call.size + cap + _TEMPLATE_TOKENS <= card.context:
         return cap
-    if card.transport == "ids" and not call.tools:
+    if card.transport == "ids" and not call.tools and not call.media:
         question = Question("chat", chat.question_of(call, served.engine).messages)
         return (await chat.fitted(question, served.engine, call.cap, cap))[0]
     if call.cap is not None and call.cap > card.context:

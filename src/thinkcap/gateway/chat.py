@@ -123,7 +123,7 @@ def _plain(message: Mapping[str, Any], at: int, model: str, tools: bool) -> Mapp
         for part in content:
             if part["type"] != "text":
                 raise Refusal(
-                    f"model '{model}' reads text only, not {part['type']}", code="unsupported", param=where
+                    f"model '{model}' takes text only here, not {part['type']}", code="unsupported", param=where
                 )
         content = "".join(part["text"] for part in content)
     if content is None:

@@ -27,7 +27,7 @@ from thinkcap.gateway.wire import Call
 from thinkcap.policies.registry import POLICIES, PolicySpec, parse, wants_other
 from thinkcap.study.profile import NEEDS_KIND, Profile
 
-By = Literal["request", "profile", "default", "tools"]
+By = Literal["request", "profile", "default", "tools", "media"]
 SINGLE = frozenset({"nothink", "think"})
 """Policies of one call, which carry tools themselves."""
 _MOST_CALLS = 64
@@ -62,6 +62,9 @@ def choose(
     if call.asked.tools and "nothink" in card.modes:
         # Passes that think without knowing the tools would mislead the one that calls them.
         return Choice(_NOTHINK, "tools")
+    if card.transport == "ids" and call.media and "nothink" in card.modes:
+        # Token ids hold text only; one plain call goes to the server as it came.
+        return Choice(_NOTHINK, "media")
     rule = profile.rule(cap) if profile else None
     if rule is not None:
         if rule.policy.name not in NEEDS_KIND or call.wishes.kind is not None:

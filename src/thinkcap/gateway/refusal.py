@@ -113,6 +113,9 @@ def of_status(status: int, words: str, retry_after_s: float | None = None) -> Re
     if status in (400, 413, 422):
         too_long = "context" in words and ("exceed" in words or "maximum" in words or "length" in words)
         return Refusal(words, status=400, code="context_length_exceeded" if too_long else "upstream_refused")
+    if "not supported" in words:
+        # llama-server's 500 for an image it cannot read: no fault of the server's, and no use in trying again.
+        return Refusal(words, code="unsupported")
     return Refusal(words, status=502, kind=UPSTREAM, code="upstream_failed")
 
 

@@ -226,7 +226,7 @@ async def _check(reply: Exchange, wait_s: float) -> None:
         return
     words = (await reply.read(wait_s, _ERROR_BYTES)).decode("utf-8", "replace")
     found = of_status(reply.status, _said(words), _seconds(reply.header(b"retry-after")))
-    raise _Again(found) if reply.status in _AGAIN else found
+    raise _Again(found) if reply.status in _AGAIN and found.status >= 500 else found
 
 
 def _named(err: Exception) -> Refusal | _Again:

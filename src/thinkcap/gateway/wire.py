@@ -180,6 +180,12 @@ class Call:
         return tuple(self.raw.get("tools") or ())
 
     @property
+    def media(self) -> bool:
+        """Whether a message holds anything but text."""
+        parts = (part for m in self.asked.messages if isinstance(m.content, list) for part in m.content)
+        return any(not isinstance(part, Text) for part in parts)
+
+    @property
     def usage_wanted(self) -> bool:
         options = self.asked.stream_options
         return bool(options and options.include_usage)
