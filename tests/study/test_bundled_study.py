@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from thinkcap.allocate.file import Allocation
+from thinkcap.allocate.stop import Check, Rule, Stopping
 from thinkcap.engines import open_engine
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.study.config import StudyConfig
@@ -48,3 +50,30 @@ async def test_dense_study_equals_lone_runs_and_costs_one_run_per_mode(tmp_path:
     finally:
         await lone.aclose()
     assert len(Journal(tmp_path / "dense" / "rows.jsonl").rows) == QUESTIONS * len(DENSE) * 3
+
+
+async def test_a_stopped_chain_from_a_stored_thought_is_the_one_stopped_online(tmp_path: Path) -> None:
+    # Go on at 40 and 80 tokens unless the chain checks itself; end every chain that still runs at 120.
+    go, end = Check(9, 0.5, 0.0, 1.0), Check(9, 0.1, 1.0, 0.0)
+    stops = Stopping((40, 80, 120), (Rule(160, ((go, end, end), (go, end, end), (end, end, end))),))
+    (tmp_path / "table.json").write_text(Allocation(stop=stops).to_json())
+    stop = PolicySpec("stop", {"table": str(tmp_path / "table.json"), "answer": 48})
+    think = PolicyPlan(PolicySpec("think"), budgets=(768,))
+    config = StudyConfig(policies=(think, PolicyPlan(stop, budgets=(256,))), limit=12, seeds=(3,))
+    engine = await open_engine("bundled")
+    try:
+        stored = await run(replace(config, out=tmp_path / "stored"), engine=engine)
+        online = await run(
+            replace(config, policies=config.policies[1:], out=tmp_path / "online", online=True), engine=engine
+        )
+    finally:
+        await engine.aclose()
+    by_key = {row.key: row for row in stored.rows}
+    for row in online.rows:
+        assert [getattr(row, name) for name in SAME] == [getattr(by_key[row.key], name) for name in SAME]
+    # What was charged is what was generated and what was put into its mouth: nothing was thrown away after a stop.
+    assert {row.stage for row in online.rows} == {"think", "close"}
+    thought = sum(s.generated for row in online.rows for s in row.stages if s.stage == "think")
+    assert thought < sum(r.tokens_charged for r in stored.rows if r.policy == "think")
+    forced = sum(row.tokens_charged - row.tokens_generated for row in online.rows)
+    assert 0 <= forced <= 4 * len(online.rows)
