@@ -131,6 +131,7 @@ def test_json_is_plain_and_stable(found: Diagnosis) -> None:
         "tests",
         "repeats",
         "models",
+        "cross_scale",
         "verdict",
         "statistics",
     }

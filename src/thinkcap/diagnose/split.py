@@ -53,7 +53,8 @@ def matched_total(
     f_r, f_b = ended_at_reasoning, ended_at_total
     if f_b < f_r - 1e-9:
         raise DataError(f"more chains end at the smaller cap ({f_r}) than at the larger ({f_b}); check the runs")
-    needs_t = f_b < 1
+    # Even where every chain ends at b, the two first causes are told apart only by a_t(b).
+    needs_t = f_r < 1
     if (alpha_c_total is None and f_b > 0) or (alpha_c_reasoning is None and f_r > 0):
         return None
     if alpha_t_total is None and needs_t:
@@ -100,11 +101,13 @@ def optimal_split(
     alpha_c: ArrayLike,
     alpha_e: ArrayLike,
     *,
+    answers: Sequence[int] | None = None,
     answer_saturation: int | None = None,
 ) -> OptimalSplit:
     """Maximise F(b_r) a_c + (1-F(b_r)) a_e(b_r, total - b_r) over measured reasoning budgets.
 
-    alpha_c may be nan only where F is 0. alpha_e[i] belongs to (reasoning[i], total - reasoning[i]).
+    alpha_c may be nan only where F is 0, alpha_e only where F is 1. alpha_e[i] belongs to (reasoning[i],
+    total - reasoning[i]), or to (reasoning[i], answers[i]) where less than the rest was given to the answer.
     """
     steps = np.asarray(reasoning, dtype=np.float64)
     f = np.asarray(ended_share, dtype=np.float64)
@@ -112,10 +115,14 @@ def optimal_split(
     n = aligned(reasoning=steps, ended_share=f, alpha_c=a_c, alpha_e=a_e)
     if n == 0 or np.any(np.diff(steps) <= 0) or steps[0] <= 0 or steps[-1] >= total:
         raise DataError(f"a split of {total} needs rising reasoning budgets inside it, got {list(reasoning)}")
-    if np.any(np.isnan(a_c) & (f > 0)) or np.any(np.isnan(a_e)):
+    if np.any(np.isnan(a_c) & (f > 0)) or np.any(np.isnan(a_e) & (f < 1)):
         raise DataError("an accuracy that carries weight is undefined; measure it or leave that split out")
-    expected = f * np.nan_to_num(a_c) + (1 - f) * a_e
-    grid = tuple(SplitPoint(int(r), total - int(r), float(v)) for r, v in zip(reasoning, expected, strict=True))
+    given = [total - int(r) for r in reasoning] if answers is None else list(answers)
+    if any(r + a > total for r, a in zip(reasoning, given, strict=True)):
+        raise DataError(f"a division spends more than {total}: {list(zip(reasoning, given, strict=True))}")
+    expected = f * np.nan_to_num(a_c) + (1 - f) * np.nan_to_num(a_e)
+    points = zip(reasoning, given, expected, strict=True)
+    grid = tuple(SplitPoint(int(r), int(a), float(v)) for r, a, v in points)
     top = int(np.argmax(expected))
     inside = 0 < top < n - 1
     check = _first_order(steps, f, np.nan_to_num(a_c), a_e, top) if inside else None
@@ -123,12 +130,13 @@ def optimal_split(
     return OptimalSplit(total, grid[top], grid, inside, check, rest)
 
 
-def _first_order(steps: Floats, f: Floats, a_c: Floats, a_e: Floats, top: int) -> float:
+def _first_order(steps: Floats, f: Floats, a_c: Floats, a_e: Floats, top: int) -> float | None:
     # Along the grid b_a = total - b_r, so the slope of a_e is da_e/db_r - da_e/db_a at once.
     density = np.gradient(f, steps)
     slope = np.gradient(a_e, steps)
     value = density[top] * (a_c[top] - a_e[top]) + (1 - f[top]) * slope[top]
-    return float(value * 100 * 100)
+    # A neighbour without a cut chain has no a_e, and then no slope either.
+    return None if np.isnan(value) else float(value * 100 * 100)
 
 
 def answer_saturation(answer_budgets: Sequence[int], alpha_e: ArrayLike, within: float = 0.01) -> int:

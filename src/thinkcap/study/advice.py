@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from thinkcap.study.findings import ArmSummary, Findings, Replayed
-from thinkcap.study.splitting import Extraction
+from thinkcap.study.gains import gains
 from thinkcap.study.words import Sentence, percent, points, small
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _CLOSE_ENOUGH = 0.005
 
 def methods(found: Findings, tests: Sequence[Test]) -> list[Sentence]:
     """Methods made of several calls: how often right, at what cost, and what the answer pass recovers."""
-    ways = [a for a in found.arms if a.policy not in ("think", "nothink") or a.budget is None]
+    ways = [a for a in found.arms if a.policy not in (found.read_as, "nothink") or a.budget is None]
     said = []
     if ways and len(ways) <= 8:
         listed = [
@@ -32,25 +32,7 @@ def methods(found: Findings, tests: Sequence[Test]) -> list[Sentence]:
         said.append(
             Sentence(f"Right: {', '.join(listed)} (n = {ways[0].n}).", {a.name: a.accuracy.k for a in ways})
         )
-    for e in _telling(found.splitting.extractions):
-        said.append(
-            Sentence(
-                f"On the {e.cut} of {e.n} chains that were cut, a separate answer pass ({e.split}) is right in "
-                f"{percent(e.alpha_e)}, the same cap without one ({e.coupled}) in {percent(e.alpha_t)}: splitting "
-                f"recovers {points(e.recoverable)} points ({e.test.only_first}:{e.test.only_second}, "
-                f"{small(e.test.p)}).",
-                {"cut": e.cut, "n": e.n, "alpha_e": e.alpha_e, "alpha_t": e.alpha_t, "p": e.test.p},
-            )
-        )
-        worth = e.controls.trace_worth
-        if worth is not None:
-            said.append(
-                Sentence(
-                    f"The same prompt without the chain is right in {percent(e.controls.without_trace)}: the "
-                    f"chain itself is worth {points(worth)} points.",
-                    {"without_trace": e.controls.without_trace, "placebo": e.controls.placebo},
-                )
-            )
+    said += gains(found)
     square = found.splitting.mode_by_context
     if square is not None:
         said.append(
@@ -83,22 +65,10 @@ def methods(found: Findings, tests: Sequence[Test]) -> list[Sentence]:
     return said
 
 
-def _telling(extractions: Sequence[Extraction]) -> list[Extraction]:
-    """All of a few; of many, for each method the cap at which the answer pass recovers most."""
-    if len(extractions) <= 3:
-        return list(extractions)
-    best: dict[str, Extraction] = {}
-    for e in extractions:
-        policy = e.split.partition("@")[0]
-        if policy not in best or e.recoverable > best[policy].recoverable:
-            best[policy] = e
-    return list(best.values())[:3]
-
-
 def _name(way: ArmSummary | Replayed) -> str:
     if isinstance(way, Replayed):
         return f"try {way.first} tokens without thinking and think up to {way.second} where that did not end"
-    plain = {"nothink": "answer without thinking", "think": "think"}
+    plain = {"nothink": "answer without thinking", "think": "think", "think[heuristic]": "think"}
     return plain.get(way.policy, way.name.partition("@")[0])
 
 
@@ -119,7 +89,9 @@ def advice(found: Findings) -> list[Sentence]:
     for cap in caps:
         ways = _ways(found, cap)
         # Advice is between ways of answering; two readings of the same answers are none.
-        if len(ways) < 2 or not any(a.budget == cap and a.policy in ("think", "nothink") for a in found.arms):
+        if len(ways) < 2 or not any(
+            a.budget == cap and a.policy in (found.read_as, "nothink") for a in found.arms
+        ):
             continue
         best = max(w[1].value for w in ways)
         close = [w for w in ways if w[1].value >= best - _CLOSE_ENOUGH]
@@ -143,20 +115,24 @@ def advice(found: Findings) -> list[Sentence]:
 
 
 def _split_note(found: Findings, cap: int, best: float) -> list[Sentence]:
-    splits = [a for a in found.arms if a.budget == cap and a.policy.startswith("split")]
-    if not splits:
-        return []
-    top = max(splits, key=lambda a: a.accuracy.value or 0)
-    low, high = points(top.accuracy.low or 0), points(top.accuracy.high or 0)
-    sizes = top.name.removeprefix("split ").partition("@")[0]
-    worth = (
-        "as good"
-        if (top.accuracy.value or 0) >= best
-        else f"{points(best - (top.accuracy.value or 0))} points less"
-    )
+    """The best measured division of the cap with an answer pass of its own."""
+    known = [d for d in found.splitting.optima if d.how == "split" and d.optimum.total == cap]
+    sizes: tuple[int, int]
+    if known:
+        top = max(known, key=lambda d: d.accuracy.value or 0)
+        sizes, accuracy = (top.optimum.best.reasoning, top.optimum.best.answer), top.accuracy
+    else:
+        alone = {s.split: s for s in found.splitting.matched_totals if s.reasoning + s.answer == cap}
+        arm = next((a for a in found.arms if a.policy == "split" and a.name in alone), None)
+        if arm is None:
+            return []
+        sizes, accuracy = (alone[arm.name].reasoning, alone[arm.name].answer), arm.accuracy
+    value = accuracy.value or 0
+    worth = "as good" if value >= best else f"{points(best - value)} points less"
     return [
         Sentence(
-            f"The best split, {sizes}, expects {percent(top.accuracy.value)} ({low}-{high}), {worth}.",
-            {"k": top.accuracy.k, "n": top.n},
+            f"The best split, {sizes[0]} + {sizes[1]}, expects {percent(value)} "
+            f"({points(accuracy.low or 0)}-{points(accuracy.high or 0)}), {worth}.",
+            {"k": accuracy.k, "n": accuracy.n, "reasoning": sizes[0], "answer": sizes[1]},
         )
     ]

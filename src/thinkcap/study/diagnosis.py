@@ -20,7 +20,9 @@ from thinkcap.diagnose.runs import Flips, flips
 from thinkcap.diagnose.survival import Comparison, Survival, compare
 from thinkcap.study.findings import Findings, findings, pooled
 from thinkcap.study.named import statistics
+from thinkcap.study.passes import PASSES, thinking
 from thinkcap.study.records import Arm, Records, matched
+from thinkcap.study.transfer import Transfer, transfers
 from thinkcap.study.verdict import verdict
 from thinkcap.study.words import Sentence
 
@@ -61,6 +63,8 @@ class Diagnosis:
     repeats: tuple[Repeat, ...]
     models: dict[str, Comparison]
     """Chain lengths of two models: 'A then B' is about B's being longer."""
+    cross_scale: tuple[Transfer, ...]
+    """What a split measured on one model or task should win another."""
     verdict: tuple[Sentence, ...]
     statistics: dict[str, Any]
 
@@ -88,6 +92,7 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
         notes.append("several samples per question are pooled; intervals treat them as independent")
     family = _with_holm(tests)
     models = _models(groups)
+    carried = transfers(found)
     return Diagnosis(
         records.rows,
         tuple(dict.fromkeys(notes)),
@@ -95,7 +100,8 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
         tuple(family),
         tuple(repeats),
         models,
-        verdict(found, family, repeats, models),
+        carried,
+        verdict(found, family, repeats, models, carried),
         statistics(records),
     )
 
@@ -107,7 +113,10 @@ def _several_seeds(arms: tuple[Arm, ...]) -> bool:
 
 
 def _same(one: Arm, two: Arm) -> bool:
-    return (one.policy, one.budget, str(one.settings)) == (two.policy, two.budget, str(two.settings))
+    """A setting that only one of two runs could show (no chain was cut in the other) does not tell them apart."""
+    hidden = {k for k in PASSES if (k in one.settings) != (k in two.settings)}
+    first, second = ({k: v for k, v in a.settings.items() if k not in hidden} for a in (one, two))
+    return (one.policy, one.budget, first) == (two.policy, two.budget, second)
 
 
 def _repeats(arms: list[Arm]) -> list[Repeat]:
@@ -161,7 +170,9 @@ def _models(groups: Mapping[tuple[str, str], list[Arm]]) -> dict[str, Comparison
     longest: dict[tuple[str, str], Arm] = {}
     for key, arms in groups.items():
         usable = [
-            a for a in arms if a.policy == "think" and a.tokens is not None and a.ended is not None and a.budget
+            a
+            for a in arms
+            if a.policy == thinking(arms) and a.tokens is not None and a.ended is not None and a.budget
         ]
         if usable:
             longest[key] = max(usable, key=lambda a: a.budget or 0)

@@ -30,6 +30,8 @@ from thinkcap.diagnose.precision import Proportion, StopPrecision, stop_precisio
 from thinkcap.diagnose.predict import Pilot, pilot_sufficiency
 from thinkcap.diagnose.route import Routing, cascade_grid
 from thinkcap.diagnose.survival import Survival, survival
+from thinkcap.study.escalation import Escalation, escalations
+from thinkcap.study.passes import thinking
 from thinkcap.study.records import Arm, matched
 from thinkcap.study.splitting import Splitting, splitting
 
@@ -99,6 +101,10 @@ class Findings:
     pilot: Pilot | None
     cascades: tuple[Replayed, ...]
     splitting: Splitting
+    escalations: tuple[Escalation, ...]
+    """What each cascade that was run wins on the questions its first try left open, and may cost."""
+    read_as: str
+    """The reading of plain thinking all this is about: `think`, or a looser one where only that was run."""
     refused: tuple[str, ...] = field(default=())
     """Comparisons that were not made, with the reason."""
 
@@ -154,14 +160,19 @@ def _join(arms: Sequence[Arm]) -> Arm:
         content=column("content"),
         failed=sum(a.failed for a in arms),
         unreadable=sum(a.unreadable for a in arms),
-        extra={},
+        extra={k: np.concatenate([a.extra[k] for a in arms]) for k in _common(arms)},
     )
+
+
+def _common(arms: Sequence[Arm]) -> list[str]:
+    return [k for k in arms[0].extra if all(k in a.extra for a in arms)]
 
 
 def findings(model: str, task: str, arms: Sequence[Arm], *, draws: int, seed: int) -> Findings:
     ready = sorted(pooled(arms), key=lambda a: (a.policy, a.budget or 0))
     refused: list[str] = []
-    nothink, think = _series(ready, "nothink"), _series(ready, "think")
+    read_as = thinking(ready)
+    nothink, think = _series(ready, "nothink"), _series(ready, read_as)
     lengths = _lengths(think[max(think)]) if think else None
     both = sorted(set(nothink) & set(think))
     rows = []
@@ -189,6 +200,8 @@ def findings(model: str, task: str, arms: Sequence[Arm], *, draws: int, seed: in
         _pilot(list(think), only, seed),
         _cascades(nothink, think),
         splitting(ready, None if lengths is None else lengths.curve),
+        escalations(ready),
+        read_as,
         tuple(dict.fromkeys(refused)),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.arrays import Bools
-from thinkcap.diagnose.decompose import decompose
 from thinkcap.diagnose.modal import (
     ConditionalAdvantage,
     Derivability,
@@ -25,12 +23,26 @@ from thinkcap.diagnose.modal import (
     two_by_two,
 )
 from thinkcap.diagnose.paired import McNemar, mcnemar
-from thinkcap.diagnose.split import OptimalSplit, optimal_split
-from thinkcap.diagnose.survival import Survival
+from thinkcap.diagnose.split import coupling_gain
+from thinkcap.diagnose.survival import Survival, survival
+from thinkcap.study.passes import accepted, budgets, head, thinking
 from thinkcap.study.records import Arm, matched
+from thinkcap.study.totals import Division, SameTotal, divisions, same_totals
 
 _SPLITS = ("iris", "split", "two_pass")
 _COUPLED = ("town", "think")
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """(1 - F(b - |A|))(a_e - a_t): what it costs that thought and answer share one cap, from thoughts' lengths."""
+
+    least_answer: int | None
+    """Fewest tokens after the thought with which a chain ever ended right."""
+    open_share: float | None
+    """Of all questions, those whose thought is longer than the cap less that answer."""
+    gain: float | None
+    undefined: str | None
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,10 @@ class Extraction:
 
     split: str
     coupled: str
+    reasoning: int | None
+    """Budget of the thinking pass."""
+    probed: bool
+    """A first try without thinking had settled some questions."""
     n: int
     cut: int
     alpha_e: float
@@ -52,6 +68,7 @@ class Extraction:
     """Whether extracting at once should beat thinking on for as many tokens, from the chain lengths."""
     halves: SplitSample | None
     """Predicted on one half of the cut chains, checked on the other."""
+    coupling: Coupling
 
 
 @dataclass(frozen=True)
@@ -59,7 +76,8 @@ class Splitting:
     extractions: tuple[Extraction, ...]
     cuts: ConditionalAdvantage | None
     """Extraction against thinking on, at several caps: on the chains still running, and on a fixed cohort."""
-    optima: tuple[OptimalSplit, ...]
+    matched_totals: tuple[SameTotal, ...]
+    optima: tuple[Division, ...]
     mode_by_context: TwoByTwo | None
 
 
@@ -67,13 +85,10 @@ def splitting(arms: Sequence[Arm], curve: Survival | None) -> Splitting:
     return Splitting(
         tuple(e for one in arms for e in _against(one, arms, curve)),
         None if curve is None else _cuts(arms),
-        _optima(arms),
+        same_totals(arms),
+        divisions(arms),
         _two_by_two(arms),
     )
-
-
-def _head(arm: Arm) -> str:
-    return arm.policy.partition("(")[0].partition("[")[0].removesuffix("_plus")
 
 
 def extracted(arm: Arm) -> Bools | None:
@@ -87,12 +102,13 @@ def extracted(arm: Arm) -> Bools | None:
 
 
 def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extraction]:
-    if _head(one) not in _SPLITS or _divided(one):
+    if head(one) not in _SPLITS or _divided(one):
         return []
-    others = [a for a in arms if _head(a) in _COUPLED and a.budget == one.budget and "br" not in a.settings]
+    others = [a for a in arms if head(a) in _COUPLED and a.budget == one.budget and "br" not in a.settings]
     # Town shares the probe with iris, so it is the closer control; thinking alone stands in where it was not run.
-    probed = [a for a in others if _head(a) == "town"] if _head(one) == "iris" else []
-    coupled = probed or [a for a in others if a.policy == "think"]
+    probed = [a for a in others if head(a) == "town"] if head(one) == "iris" else []
+    plain = thinking(arms)
+    coupled = probed or [a for a in others if a.policy == plain]
     result = []
     for two in coupled:
         try:
@@ -108,6 +124,8 @@ def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extr
         found = Extraction(
             one.name,
             two.name,
+            budgets(one).think,
+            accepted(one) is not None,
             a.n,
             cut,
             e,
@@ -117,6 +135,7 @@ def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extr
             _controls(a.take(rows), arms),
             _modal(one, e, t, arms, curve),
             halves if cut >= 20 else None,
+            _coupling(one, two, e, t, arms),
         )
         result.append(found)
     return result
@@ -125,7 +144,8 @@ def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extr
 def _modal(one: Arm, alpha_e: float, alpha_t: float, arms: Sequence[Arm], curve: Survival | None) -> Modal | None:
     """Needs the passes' budgets, chains observed beyond the cut, and some that ended within the answer's share."""
     cut, answer = one.settings.get("think"), one.settings.get("answer")
-    think = [a for a in arms if a.policy == "think" and a.tokens is not None and a.ended is not None]
+    plain = thinking(arms)
+    think = [a for a in arms if a.policy == plain and a.tokens is not None and a.ended is not None]
     if curve is None or not cut or not answer or not think:
         return None
     longest = max(think, key=lambda a: a.budget or 0)
@@ -137,11 +157,43 @@ def _modal(one: Arm, alpha_e: float, alpha_t: float, arms: Sequence[Arm], curve:
     return modal(delta=delta, alpha_c_plus=better, epsilon=alpha_t, pi_eta=alpha_e)
 
 
+def _coupling(one: Arm, two: Arm, alpha_e: float, alpha_t: float, arms: Sequence[Arm]) -> Coupling:
+    """Needs the length of the thought apart from the answer's, on chains at least as long as the cap."""
+
+    def undefined(why: str) -> Coupling:
+        return Coupling(None, None, None, why)
+
+    cap = budgets(two).think or two.budget
+    told = [a for a in arms if head(a) == "think" and "tokens_think" in a.extra and a.ended is not None]
+    if not told or cap is None:
+        return undefined("the records do not tell where a thought ends and its answer begins")
+    longest = max(told, key=lambda a: (a.budget or 0, a.file == one.file))
+    if (longest.budget or 0) < cap:
+        return undefined(f"chains were observed up to {longest.budget} tokens, not to {cap}")
+    try:
+        same, chain, _ = matched(one, longest)
+    except DataError as err:
+        return undefined(str(err))
+    kept = accepted(same)
+    thought, good = np.asarray(chain.extra["tokens_think"]), chain.ends & chain.right
+    good &= thought > 0
+    if not good.any():
+        return undefined("no chain ended right after a thought of known length")
+    least = int((chain.lengths - thought)[good].min())
+    rows = np.ones(same.n, dtype=np.bool_) if kept is None else ~kept
+    # A cut chain whose answer had begun has closed its thought all the same.
+    closed = chain.ends | (thought < chain.lengths)
+    curve = survival(thought[rows], closed[rows])
+    weight = float(rows.mean())
+    open_share = weight * (1 - curve.below(cap - least))
+    return Coupling(least, open_share, weight * coupling_gain(curve, cap, least, alpha_e, alpha_t), None)
+
+
 def _controls(cut: Arm, arms: Sequence[Arm]) -> Derivability:
     """On the very questions that were extracted; a control that misses some of them is left out."""
     columns: dict[str, Bools] = {}
     for name, policy in (("without_trace", "no_trace"), ("placebo", "placebo")):
-        for other in (a for a in arms if _head(a) == policy and a.budget == cut.budget):
+        for other in (a for a in arms if head(a) == policy and a.budget == cut.budget):
             try:
                 same, control, _ = matched(cut, other)
             except DataError:
@@ -153,10 +205,11 @@ def _controls(cut: Arm, arms: Sequence[Arm]) -> Derivability:
 
 def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
     """The first family of split arms that was run at several caps, beside thinking at the same caps."""
-    think = {a.budget: a for a in arms if a.policy == "think" and a.ended is not None and a.tokens is not None}
+    plain = thinking(arms)
+    think = {a.budget: a for a in arms if a.policy == plain and a.ended is not None and a.tokens is not None}
     families: dict[str, dict[int, Arm]] = {}
     for a in arms:
-        if _head(a) in _SPLITS and a.budget in think and not _divided(a):
+        if head(a) in _SPLITS and a.budget in think and not _divided(a):
             families.setdefault(a.policy, {})[a.budget or 0] = a
     for family in families.values():
         budgets = sorted(family)
@@ -186,30 +239,6 @@ def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
 def _divided(arm: Arm) -> bool:
     """One of several measured divisions of a total, as sweeps over the thinking share write them."""
     return arm.policy == "split" and "total" in arm.settings
-
-
-def _optima(arms: Sequence[Arm]) -> tuple[OptimalSplit, ...]:
-    """For every total with at least two measured divisions whose chains are known to have ended or not."""
-    totals: dict[int, list[Arm]] = {}
-    for a in arms:
-        if _divided(a) and a.ended is not None:
-            totals.setdefault(a.settings["total"], []).append(a)
-    result = []
-    for total, group in sorted(totals.items()):
-        group.sort(key=lambda a: a.settings["br"])
-        parts = [decompose(a.ends, a.right) for a in group]
-        if len(group) < 2 or any(p.alpha_t is None for p in parts):
-            continue
-        result.append(
-            optimal_split(
-                total,
-                [a.settings["br"] for a in group],
-                [p.ended_share for p in parts],
-                [math.nan if p.alpha_c is None else p.alpha_c for p in parts],
-                [p.alpha_t or 0.0 for p in parts],
-            )
-        )
-    return tuple(result)
 
 
 def _two_by_two(arms: Sequence[Arm]) -> TwoByTwo | None:

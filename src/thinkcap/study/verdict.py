@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from thinkcap.diagnose.paired import least_detectable
 from thinkcap.study.advice import advice, methods
 from thinkcap.study.findings import AtBudget, Findings
+from thinkcap.study.gains import carried
 from thinkcap.study.words import Sentence, percent, points, small
 
 if TYPE_CHECKING:
     from thinkcap.diagnose.survival import Comparison
     from thinkcap.study.diagnosis import Repeat, Test
+    from thinkcap.study.transfer import Transfer
 
 
 def verdict(
@@ -23,6 +25,7 @@ def verdict(
     tests: Sequence[Test],
     repeats: Sequence[Repeat],
     models: Mapping[str, Comparison],
+    transfers: Sequence[Transfer] = (),
 ) -> tuple[Sentence, ...]:
     said: list[Sentence] = []
     for found in findings:
@@ -34,6 +37,7 @@ def verdict(
         said += methods(found, tests)
         said += advice(found)
     said += [_models(name, result) for name, result in models.items()]
+    said += carried(transfers)
     said += [_repeat(r) for r in repeats]
     said += _refusals(tests)
     return tuple(said)
@@ -55,7 +59,7 @@ def _losses(found: Findings) -> list[Sentence]:
 def _one_mode(found: Findings) -> list[Sentence]:
     said = []
     modes = {a.policy.partition("[")[0] for a in found.arms if a.budget is not None}
-    for arm in [a for a in found.arms if a.parts is not None and a.policy == "think"][-3:]:
+    for arm in [a for a in found.arms if a.parts is not None and a.policy == found.read_as][-3:]:
         assert arm.parts is not None
         said.append(
             Sentence(

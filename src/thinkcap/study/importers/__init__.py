@@ -47,7 +47,8 @@ def read(
         about = Overrides(columns, _each(policies, i, len(files), "--as"), None, model)
         about = replace(about, budget=_each(budgets, i, len(files), "--budget"))
         found, said = _one(file, questions, about)
-        arms += found
+        # Two runs may have one name: then the second carries a number, or they would be taken for one run.
+        arms += _renamed(found, {a.file for a in arms})
         notes += said
     flagged = [a for a in arms if a.flag_rule == "tokens < int(0.95 b)"]
     if flagged:
@@ -59,6 +60,16 @@ def read(
             raise ConfigError("--stop flag: none of these logs stores a stop flag; use --stop event")
         arms = [by_flag(a) for a in arms]
     return Records(tuple(arms), tuple(dict.fromkeys(notes)))
+
+
+def _renamed(found: list[Arm], taken: set[str]) -> list[Arm]:
+    names: dict[str, str] = {}
+    for name in dict.fromkeys(a.file for a in found):
+        fresh, number = name, 2
+        while fresh in taken:
+            fresh, number = f"{name} ({number})", number + 1
+        names[name] = fresh
+    return [a if names[a.file] == a.file else replace(a, file=names[a.file]) for a in found]
 
 
 def _each(values: Sequence[Any], i: int, n: int, option: str) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
+from thinkcap.study.passes import THINKING
 from thinkcap.study.records import Arm, Questions, content_hash
 
 _NEEDED = (
@@ -25,10 +28,13 @@ _NEEDED = (
     "gold_hash",
 )
 
+_WELCOME = ("group", "stage", "stages", "calls", "tokens_think")
+
 _TEXTS = ["question", "task", "model", "policy", "verdict", "gold_hash", "group", "stage"]
 
 
 def read(path: Path, questions: Questions, model: str | None = None) -> tuple[list[Arm], list[str]]:
+    """Arms carry the name of the run's folder, since the rows of every run are called rows.parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -40,14 +46,27 @@ def read(path: Path, questions: Questions, model: str | None = None) -> tuple[li
             raise DataError(f"{file}: no column '{missing[0]}'; wanted the rows of a study ({', '.join(_NEEDED)})")
         wanted = [
             *_NEEDED,
-            *(c for c in ("group", "stage", "stages") if c in parquet.schema_arrow.names),
+            *(c for c in _WELCOME if c in parquet.schema_arrow.names),
         ]
         table = parquet.read(columns=wanted)
     except (pa.ArrowInvalid, OSError) as err:
         raise DataError(f"{file}: not a Parquet file of rows ({err})") from err
     if table.num_rows == 0:
         raise DataError(f"{file}: no rows; the study has not run yet")
-    return _arms(table, file, questions, model)
+    run = file.resolve().parent.name if file.name == "rows.parquet" else file.name
+    return _arms(table, file, questions, model, run, _made(file.parent / "summary.json"))
+
+
+def _made(summary: Path) -> dict[str, str]:
+    """Where the rows were made, from the summary beside them; nothing where there is none."""
+    try:
+        about = json.loads(summary.read_text(encoding="utf-8"))["provenance"]
+        engine = about["engine"]
+        version = f"{engine.get('engine', '')} {engine.get('version', '')}".strip()
+        found = {k: str(about.get(k) or "") for k in ("hardware", "dtype", "prompts", "grader")}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return {k: v for k, v in {**found, "engine": version}.items() if v}
 
 
 def _is_coded(column: Any) -> bool:
@@ -64,9 +83,17 @@ class _Coded:
         self.texts: list[str] = coded.dictionary.to_pylist()
 
 
-def _arms(table: Any, file: Path, questions: Questions, only: str | None) -> tuple[list[Arm], list[str]]:
+def _arms(
+    table: Any, file: Path, questions: Questions, only: str | None, run: str, made: Mapping[str, str]
+) -> tuple[list[Arm], list[str]]:
     text = {n: _Coded(table[n]) for n in ("question", "task", "model", "policy", "verdict", "gold_hash")}
-    number = {n: table[n].to_numpy().astype(np.int64) for n in ("budget", "seed", "tokens_charged")}
+    counted = [
+        "budget",
+        "seed",
+        "tokens_charged",
+        *(n for n in ("calls", "tokens_think") if n in table.column_names),
+    ]
+    number = {n: table[n].to_numpy().astype(np.int64) for n in counted}
     ended = table["ended"].to_numpy(zero_copy_only=False).astype(np.bool_)
     negative = np.flatnonzero(number["tokens_charged"] < 0)
     if negative.size:
@@ -87,10 +114,19 @@ def _arms(table: Any, file: Path, questions: Questions, only: str | None) -> tup
         graded = rows[text["verdict"].codes[rows] >= 0]
         if len(graded) == 0:
             continue
+        policy, budget = text["policy"].texts[text["policy"].codes[at]], int(number["budget"][at])
+        columns = {
+            # Our stages have names; the numbers 1-3 are the authors'.
+            "stage_name" if k == "stage" else k: np.array(c.texts, dtype=object)[c.codes[graded]]
+            for k, c in extra.items()
+        }
+        if policy in THINKING and "tokens_think" in number:
+            columns["tokens_think"] = number["tokens_think"][graded]
         arm = Arm(
-            policy=text["policy"].texts[text["policy"].codes[at]],
-            budget=int(number["budget"][at]),
-            file=file.name,
+            policy=policy,
+            budget=budget,
+            file=run,
+            made=made,
             question=ids[graded],
             right=text["verdict"].codes[graded] == right_code,
             tokens=number["tokens_charged"][graded],
@@ -101,36 +137,48 @@ def _arms(table: Any, file: Path, questions: Questions, only: str | None) -> tup
             task=text["task"].texts[text["task"].codes[at]],
             seed=int(number["seed"][at]),
             failed=len(rows) - len(graded),
-            settings=_passes(table, graded, extra),
+            settings=_passes(table, graded, number.get("calls"), budget),
             unreadable=int((text["verdict"].codes[graded] == unread_code).sum()),
-            extra={
-                # Our stages have names; the numbers 1-3 are the authors'.
-                "stage_name" if k == "stage" else k: np.array(c.texts, dtype=object)[c.codes[graded]]
-                for k, c in extra.items()
-            },
+            extra=columns,
         )
         _refuse_repeats(arm, questions, file)
         arms.append(arm)
     if not arms:
         known = ", ".join(text["model"].texts)
         raise DataError(f"{file}: no graded row{f' of model {only!r}' if only else ''}; models in it: {known}")
-    return arms, _notes(arms, file)
+    return _alike(arms), _notes(arms, run)
 
 
-def _passes(table: Any, rows: NDArray[np.int64], extra: dict[str, _Coded]) -> dict[str, int]:
-    """Budgets of the thinking and the answer pass, from the first row that an answer pass answered."""
-    if "stages" not in table.column_names or "stage" not in extra:
+def _passes(table: Any, rows: NDArray[np.int64], calls: NDArray[np.int64] | None, budget: int) -> dict[str, int]:
+    """Budgets of the first try, the thinking and the answer pass, from the row that made the most calls."""
+    if "stages" not in table.column_names or calls is None:
         return {}
-    named = extra["stage"]
-    if "extract" not in named.texts:
+    most = int(rows[int(np.argmax(calls[rows]))])
+    # A stage is written as [name, budget, ...]; rounds are numbered.
+    stages = [(str(s[0]), int(s[1])) for s in json.loads(table["stages"][most].as_py() or "[]")]
+    seen: dict[str, int] = {}
+    for name, allowed in stages:
+        seen.setdefault(name.rstrip("0123456789"), allowed)
+    if not {"think", "probe"} & seen.keys() or stages == [("think", budget)]:
         return {}
-    found = rows[named.codes[rows] == named.texts.index("extract")]
-    if len(found) == 0:
-        return {}
-    # A stage is written as [name, budget, ...].
-    stages = {str(s[0]): int(s[1]) for s in json.loads(table["stages"][int(found[0])].as_py() or "[]")}
-    wanted = {"think": stages.get("think"), "answer": stages.get("extract")}
-    return {k: v for k, v in wanted.items() if v is not None}
+    found = {
+        "first": seen.pop("probe", None),
+        "think": seen.pop("think", None),
+        "answer": sum(seen.values()) or None,
+    }
+    if found["think"] is not None:
+        found["rounds"] = sum(1 for name, _ in stages if name.rstrip("0123456789") == "think")
+    return {k: v for k, v in found.items() if v is not None}
+
+
+def _alike(arms: list[Arm]) -> list[Arm]:
+    """Seeds of one arm have one set of budgets, that of the seed which showed most of them."""
+    best: dict[tuple[str, str, str, int | None], tuple[tuple[int, int], Any]] = {}
+    for arm in arms:
+        shown = (len(arm.settings), arm.settings.get("rounds", 0)), arm.settings
+        key = (arm.model, arm.task, arm.policy, arm.budget)
+        best[key] = max(best.get(key, shown), shown, key=lambda s: s[0])
+    return [replace(a, settings=best[a.model, a.task, a.policy, a.budget][1]) for a in arms]
 
 
 def _code(column: _Coded, word: str) -> int:
@@ -164,10 +212,10 @@ def _refuse_repeats(arm: Arm, questions: Questions, file: Path) -> None:
         raise DataError(f"{file}, column 'question': {name!r} occurs twice in {arm.name}, seed {arm.seed}")
 
 
-def _notes(arms: list[Arm], file: Path) -> list[str]:
+def _notes(arms: list[Arm], run: str) -> list[str]:
     failed = sum(a.failed for a in arms)
-    said = [f"{file.name}: {failed} rows failed and are left out; a failure is no wrong answer"] if failed else []
+    said = [f"{run}: {failed} rows failed and are left out; a failure is no wrong answer"] if failed else []
     unread = sum(a.unreadable for a in arms)
     if unread:
-        said.append(f"{file.name}: {unread} answers could not be read and count as not right")
+        said.append(f"{run}: {unread} answers could not be read and count as not right")
     return said
