@@ -20,6 +20,7 @@ from thinkcap.diagnose.runs import Flips, flips
 from thinkcap.diagnose.survival import Comparison, Survival, compare
 from thinkcap.study.findings import Findings, findings, pooled
 from thinkcap.study.named import statistics
+from thinkcap.study.origin import other_hardware
 from thinkcap.study.passes import PASSES, thinking
 from thinkcap.study.records import Arm, Records, matched
 from thinkcap.study.transfer import Transfer, transfers
@@ -52,6 +53,15 @@ class Repeat:
     first: str
     second: str
     flips: Flips
+    first_made: Mapping[str, str]
+    """Hardware, dtype, engine, prompts and grader of each, where the runs say so."""
+    second_made: Mapping[str, str]
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """What is known of both and differs."""
+        told = [k for k in self.first_made if k in self.second_made]
+        return tuple(k for k in told if self.first_made[k] != self.second_made[k])
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,7 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
         ready = pooled(arms)
         repeats += _repeats(ready)
         tests += _tests(ready, draws, seed)
-    notes = [*records.notes, *(r for f in found for r in f.refused)]
+    notes = [*records.notes, *(r for f in found for r in f.refused), *other_hardware(records.arms)]
     if len(tests) >= _MOST_TESTS:
         notes.append(f"only {_MOST_TESTS} of the possible paired tests were made, those with plain modes first")
     if any(a.seed is not None and a.seed > 1 for a in records.arms) and _several_seeds(records.arms):
@@ -129,7 +139,7 @@ def _repeats(arms: list[Arm]) -> list[Repeat]:
                 continue
             both = a.tokens is not None and b.tokens is not None
             found = flips(a.right, b.right, a.tokens if both else None, b.tokens if both else None)
-            result.append(Repeat(one.name, one.file, two.file, found))
+            result.append(Repeat(one.name, one.file, two.file, found, one.made, two.made))
     return result
 
 

@@ -5,7 +5,7 @@ Frozen tables made from arms by the estimators of `thinkcap.diagnose`; the verdi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -52,6 +52,8 @@ class ArmSummary:
     criterion: str
     parts: Decomposition | None
     stop: StopPrecision | None
+    made: Mapping[str, str]
+    """Hardware, dtype, engine, prompts and grader, where the run says so."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ def summary(arm: Arm) -> ArmSummary:
         arm.criterion,
         parts,
         stop,
+        arm.made,
     )
 
 

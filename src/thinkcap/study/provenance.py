@@ -33,7 +33,9 @@ def provenance(
         "engine": card.to_dict(),
         "versions": {name: _version(name) for name in _PACKAGES},
         "python": sys.version.split()[0],
-        "hardware": card.hardware or _processor(),
+        # A server's hardware is its own affair: this machine only asks it.
+        "hardware": card.hardware or ("" if _served(config.model) else _processor()),
+        "client": _processor(),
         "dtype": card.dtype,
         "seeds": list(config.seeds),
         "temperature": config.temperature,
@@ -56,6 +58,10 @@ def provenance(
         "started": _stamp(started),
         "ended": _stamp(time.time()),
     }
+
+
+def _served(model: object) -> bool:
+    return isinstance(model, str) and model.startswith(("http://", "https://"))
 
 
 def _order(questions: Sequence[Any]) -> str:

@@ -79,7 +79,7 @@ class Arm:
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Columns only some logs have: stage, source, level, rounds, text ..."""
     made: Mapping[str, str] = field(default_factory=dict)
-    """What it was made on and with (hardware, dtype, engine, prompts, grader), where the run says so."""
+    """What it was made on and with (hardware, dtype, engine, weights, prompts, grader), where the run says so."""
 
     @property
     def n(self) -> int:

@@ -12,6 +12,7 @@ from thinkcap.diagnose.paired import least_detectable
 from thinkcap.study.advice import advice, methods
 from thinkcap.study.findings import AtBudget, Findings
 from thinkcap.study.gains import carried
+from thinkcap.study.origin import repeated
 from thinkcap.study.words import Sentence, percent, points, small
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def verdict(
         said += advice(found)
     said += [_models(name, result) for name, result in models.items()]
     said += carried(transfers)
-    said += [_repeat(r) for r in repeats]
+    said += repeated(repeats)
     said += _refusals(tests)
     return tuple(said)
 
@@ -217,20 +218,6 @@ def _models(name: str, result: Comparison) -> Sentence:
     return Sentence(
         f"{clear}{order} (log-rank {small(result.logrank_p_two_sided)}, up to {result.until:.0f} tokens).",
         {"z": result.logrank_z, "p": result.logrank_p_two_sided, "violation": result.largest_violation},
-    )
-
-
-def _repeat(repeat: Repeat) -> Sentence:
-    found = repeat.flips
-    why = (
-        "one-sided, so something changed between them (hardware, prompt or parser), it is not noise"
-        if found.systematic
-        else "both ways alike"
-    )
-    return Sentence(
-        f"Two runs of {repeat.arm} differ on {found.flipped} of {found.test.n} questions "
-        f"({found.test.only_first}:{found.test.only_second}, {small(found.test.p)}): {why}.",
-        {"first": repeat.first, "second": repeat.second, "flipped": found.flipped, "n": found.test.n},
     )
 
 

@@ -114,9 +114,17 @@ function drawCompare() {
   if (!other) return;
   byId("compare").hidden = false;
   byId("compare-title").textContent = `${data.name} and ${other.name} at ${budget()} tokens`;
+  const [here, there] = other.made;
+  const made = make(
+    "p",
+    { class: "quiet", id: "compare-made" },
+    here === there
+      ? `Both made on ${here}.`
+      : `${data.name}: ${here}; ${other.name}: ${there}. A difference may be the machine's.`,
+  );
   const rows = other.cells.filter((c) => c.task === data.tasks[state.task] && c.budget === budget());
   if (!rows.length) {
-    fill(byId("compare-body"), make("p", { class: "quiet" }, "The other run has no cell at this cap."));
+    fill(byId("compare-body"), made, make("p", { class: "quiet" }, "The other run has no cell at this cap."));
     return;
   }
   const heads = [
@@ -151,6 +159,7 @@ function drawCompare() {
   });
   fill(
     byId("compare-body"),
+    made,
     make(
       "div",
       { class: "scroll" },

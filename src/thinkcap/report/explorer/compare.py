@@ -9,6 +9,7 @@ from thinkcap.diagnose.paired import difference, holm
 from thinkcap.diagnose.precision import wilson
 from thinkcap.report.material import Material, Run
 from thinkcap.report.tables.select import Group
+from thinkcap.study.origin import said, told
 from thinkcap.study.records import Arm, matched
 
 
@@ -34,7 +35,8 @@ def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
         cells.append(cell)
     for at, p in holm(p_values).items():
         cells[int(at)]["paired"].append(p)
-    return {"name": other.name, "model": other.about["engine"]["model"], "cells": cells}
+    places = [said(told(r.about)) for r in (run, other)]
+    return {"name": other.name, "model": other.about["engine"]["model"], "made": places, "cells": cells}
 
 
 def _pairs(material: Material, run: Run, other: Run) -> list[tuple[Arm, Arm]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
+from thinkcap.study.origin import told
 from thinkcap.study.passes import THINKING
 from thinkcap.study.records import Arm, Questions, content_hash
 
@@ -40,15 +41,12 @@ def read(path: Path, questions: Questions, model: str | None = None) -> tuple[li
 
     file = path / "rows.parquet" if path.is_dir() else path
     try:
-        parquet = pq.ParquetFile(file, read_dictionary=_TEXTS)
-        missing = [c for c in _NEEDED if c not in parquet.schema_arrow.names]
+        known = pq.read_schema(file).names
+        missing = [c for c in _NEEDED if c not in known]
         if missing:
             raise DataError(f"{file}: no column '{missing[0]}'; wanted the rows of a study ({', '.join(_NEEDED)})")
-        wanted = [
-            *_NEEDED,
-            *(c for c in _WELCOME if c in parquet.schema_arrow.names),
-        ]
-        table = parquet.read(columns=wanted)
+        wanted = [*_NEEDED, *(c for c in _WELCOME if c in known)]
+        table = pq.ParquetFile(file, read_dictionary=[c for c in _TEXTS if c in known]).read(columns=wanted)
     except (pa.ArrowInvalid, OSError) as err:
         raise DataError(f"{file}: not a Parquet file of rows ({err})") from err
     if table.num_rows == 0:
@@ -60,13 +58,9 @@ def read(path: Path, questions: Questions, model: str | None = None) -> tuple[li
 def _made(summary: Path) -> dict[str, str]:
     """Where the rows were made, from the summary beside them; nothing where there is none."""
     try:
-        about = json.loads(summary.read_text(encoding="utf-8"))["provenance"]
-        engine = about["engine"]
-        version = f"{engine.get('engine', '')} {engine.get('version', '')}".strip()
-        found = {k: str(about.get(k) or "") for k in ("hardware", "dtype", "prompts", "grader")}
+        return told(json.loads(summary.read_text(encoding="utf-8"))["provenance"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-    return {k: v for k, v in {**found, "engine": version}.items() if v}
 
 
 def _is_coded(column: Any) -> bool:
