@@ -121,6 +121,30 @@ def test_words_carry_their_numbers(found: Diagnosis) -> None:
     assert loss.numbers["n"] == 600
 
 
+def test_the_verdict_begins_with_the_answer(found: Diagnosis) -> None:
+    first = found.verdict[0]
+    point = found.findings[0].crossover.point  # type: ignore[union-attr]
+    assert first.text.startswith(f"Thinking pays from about {point:.0f} tokens on (95 %: ")
+    assert "With 512 tokens, iris: " in first.text
+    assert " by thinking. With 2048 tokens, " in first.text
+    assert first.numbers["gains_at"] == [1024, 2048]
+
+
+@pytest.mark.parametrize(
+    ("budgets", "direct", "words"),
+    [
+        ((128, 256), 0.75, "Thinking does not pay up to 256 tokens. With 256 tokens, answer without thinking: "),
+        ((1024, 2048), 0.2, "Thinking pays: it clearly gains from 1024 tokens on and loses at no cap run. "),
+        ((1024,), 0.83, "Thinking makes no clear difference at "),
+    ],
+)
+def test_the_first_words_fit_what_was_seen(budgets: tuple[int, ...], direct: float, words: str) -> None:
+    arms = [a for a in study(n=200) if a.budget in budgets and a.policy in ("think", "nothink")]
+    luck = np.random.default_rng(5).random(200) < direct
+    arms = [Arm(**{**vars(a), "right": luck}) if a.policy == "nothink" else a for a in arms]
+    assert diagnose(Records(tuple(arms)), draws=0).verdict[0].text.startswith(words)
+
+
 def test_json_is_plain_and_stable(found: Diagnosis) -> None:
     page = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert set(page) == {

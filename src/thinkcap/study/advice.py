@@ -83,7 +83,8 @@ def _ways(found: Findings, cap: int) -> list[tuple[str, Any, float | None]]:
     return ways
 
 
-def advice(found: Findings) -> list[Sentence]:
+def best_ways(found: Findings) -> list[tuple[int, str, Any, float | None]]:
+    """(cap, name, accuracy, tokens) of the best way at every cap that leaves a choice."""
     caps = sorted({r.budget for r in found.budgets} or {a.budget for a in found.arms if a.budget})
     chosen: list[tuple[int, str, Any, float | None]] = []
     for cap in caps:
@@ -98,6 +99,11 @@ def advice(found: Findings) -> list[Sentence]:
         # A cost nobody stored may be the whole cap.
         name, accuracy, tokens = min(close, key=lambda w: cap if w[2] is None else w[2])
         chosen.append((cap, name, accuracy, tokens))
+    return chosen
+
+
+def advice(found: Findings) -> list[Sentence]:
+    chosen = best_ways(found)
     said = []
     for i, (cap, name, accuracy, tokens) in enumerate(chosen):
         if i + 1 < len(chosen) and chosen[i + 1][1] == name:

@@ -12,6 +12,7 @@ from thinkcap.diagnose.paired import least_detectable
 from thinkcap.study.advice import advice, methods
 from thinkcap.study.findings import AtBudget, Findings
 from thinkcap.study.gains import carried
+from thinkcap.study.headline import headline
 from thinkcap.study.origin import repeated
 from thinkcap.study.words import Sentence, percent, points, small
 
@@ -32,6 +33,7 @@ def verdict(
     for found in findings:
         if len(findings) > 1:
             said.append(Sentence(f"{found.model or 'Unnamed model'}, {found.task or 'unnamed task'}:"))
+        said += headline(found)
         said += _losses(found)
         said += _lengths(found)
         said += _crossover(found)
