@@ -81,4 +81,9 @@ def test_a_real_llama_server_on_the_command_line(llama: str, tmp_path: Path) -> 
     for name in ("prefix property", "seeds respected", "prefix caching"):
         assert seen[name] == "yes", (name, found["findings"][name])
     assert found["findings"]["reasoning apart"]["seen"].startswith("in reasoning_content")
+    assert "chat_template_kwargs.enable_thinking" in found["findings"]["thinking off means off"]["seen"]
+    # It holds a budget by itself, and drops tools without a word: the bundled model's template has none.
+    assert seen["native budget holds"] == "yes", found["findings"]["native budget holds"]
+    assert "reasoning_budget_tokens = 16" in found["findings"]["native budget holds"]["seen"]
+    assert seen["tools reach the model"] == "no", found["findings"]["tools reach the model"]
     assert KEY not in result.output

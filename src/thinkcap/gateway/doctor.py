@@ -38,6 +38,13 @@ _BUDGET_FIELDS: Mapping[str, Mapping[str, Any]] = {
     "reasoning.max_tokens": {"reasoning": {"max_tokens": _BUDGET}},
     "thinking.budget_tokens": {"thinking": {"type": "enabled", "budget_tokens": _BUDGET}},
 }
+_SWITCHES: Mapping[str, str] = {
+    "template": "chat_template_kwargs.enable_thinking",
+    "effort": "reasoning_effort",
+    "type": "thinking.type",
+    "enabled": "reasoning.enabled",
+}
+_TRANSPORTS: Mapping[str, str] = {"ids": "by token ids", "chat": "over chat"}
 _FILLER = "The quick brown fox jumps over the lazy dog near the river bank. " * 60
 
 
@@ -62,9 +69,8 @@ class Report:
     def table(self) -> str:
         width = max(len(f.name) for f in self.findings)
         card = self.card
-        head = (
-            f"{self.address}: {card['model']}, asked by {card['transport']}, {card['version'] or 'unknown server'}"
-        )
+        asked = _TRANSPORTS[card["transport"]]
+        head = f"{self.address}: {card['model']}, asked {asked}, {card['version'] or 'unknown server'}"
         return "\n".join([head, *(f"  {f.name:<{width}}  {f.verdict:<8} {f.seen}" for f in self.findings)])
 
 
@@ -96,6 +102,7 @@ async def _all(engine: Engine, probe: Probe, tokens: int) -> tuple[Finding, ...]
         ("prefix caching", lambda: _caching(probe)),
         ("streams as it writes", lambda: _streams(probe)),
         ("response format", lambda: _format(probe)),
+        ("tools reach the model", lambda: _tools(probe)),
     ]
     found = []
     for name, check in checks:
@@ -119,17 +126,17 @@ async def _off(probe: Probe, tokens: int) -> Finding:
                 off += (await probe.ask(text, max_tokens=tokens, **switched(dialect, "nothink"))).thinks
                 on += (await probe.ask(text, max_tokens=tokens, **switched(dialect, "think"))).thinks
         except EngineError:
-            said.append(f"{dialect} refused")
+            said.append(f"{_SWITCHES[dialect]} is refused")
             continue
         many = len(_ASKED)
         if on and not off:
             probe.switches = {mode: switched(dialect, mode) for mode in ("think", "nothink")}
             return Finding(
-                name, "yes", f"by '{dialect}': thought in {on} of {many} when on, {off} of {many} when off"
+                name, "yes", f"by {_SWITCHES[dialect]}: {on} of {many} think when on, {off} of {many} when off"
             )
-        said.append(f"{dialect}: {on} of {many} on, {off} of {many} off")
+        said.append(f"{_SWITCHES[dialect]}: {on} of {many} think when on, {off} of {many} when off")
         if not on and not off:
-            return Finding(name, "unknown", f"no thought was seen either way ({said[-1]}); does this model think?")
+            return Finding(name, "unknown", "no thought was seen, on or off; does this model think?")
     return Finding(name, "no", "; ".join(said))
 
 
@@ -141,16 +148,17 @@ async def _field(probe: Probe, tokens: int) -> Finding:
     apart = all(place != "content" for place in places)
     words = "inside the content, between tags" if not apart else "in " + ", ".join(places)
     counted = sum(one.reasoning_tokens is not None for one in seen)
-    more = f"; its tokens are in usage in {counted} of {len(seen)}"
+    often = "counts" if counted == len(seen) else "sometimes counts" if counted else "does not count"
+    more = f"; usage {often} its tokens apart"
     return Finding("reasoning apart", "yes" if apart else "no", words + more)
 
 
 async def _usage(probe: Probe) -> Finding:
     whole = await probe.ask(_ASKED[0], max_tokens=8)
     streamed = await probe.stream(_ASKED[0], max_tokens=8, stream_options={"include_usage": True})
-    given = [where for where, one in (("whole", whole), ("stream", streamed)) if one.tokens is not None]
+    given = [where for where, one in (("whole answers", whole), ("streams", streamed)) if one.tokens is not None]
     verdict: Verdict = "yes" if len(given) == 2 else "partly" if given else "no"
-    return Finding("usage given", verdict, f"completion_tokens in: {', '.join(given) or 'neither'}")
+    return Finding("usage given", verdict, f"completion_tokens in {' and '.join(given) or 'no answer'}")
 
 
 async def _limit(probe: Probe) -> Finding:
@@ -161,7 +169,9 @@ async def _limit(probe: Probe) -> Finding:
         worst, claimed = max(worst, seen.pieces), max(claimed, seen.tokens or 0)
     held = worst <= 9 and claimed <= 8
     return Finding(
-        "max_tokens holds", "yes" if held else "no", f"asked for 8: {worst} pieces, usage says {claimed}"
+        "max_tokens holds",
+        "yes" if held else "no",
+        f"with 8 allowed, at most {worst} pieces were streamed; usage says {claimed}",
     )
 
 
@@ -173,8 +183,8 @@ async def _length(probe: Probe, tokens: int) -> Finding:
     if whole.finish != "stop" or not whole.tokens:
         return Finding(name, "unknown", f"no answer ended within {tokens} tokens ({whole.finish})")
     exact = await probe.ask(_ASKED[0], max_tokens=whole.tokens, **probe.mode("nothink"))
-    said = f"cut at 4: {cut.finish}; ended after {whole.tokens}: {whole.finish}; "
-    said += f"limit of exactly {whole.tokens}: {exact.finish}"
+    said = f"'{cut.finish}' when cut at 4 tokens, '{whole.finish}' when ended after {whole.tokens}, "
+    said += f"'{exact.finish}' under a limit of exactly {whole.tokens}"
     if cut.finish != "length":
         return Finding(name, "no", said)
     return Finding(name, "yes" if exact.finish == "stop" else "partly", said)
@@ -185,7 +195,8 @@ async def _native(probe: Probe, tokens: int) -> Finding:
     thoughts = {text: await probe.stream(text, max_tokens=tokens, **probe.mode("think")) for text in _ASKED}
     text, free = max(thoughts.items(), key=lambda item: item[1].thought_pieces)
     if free.thought_pieces <= _BUDGET + 4:
-        return Finding(name, "unknown", f"thoughts are only {free.thought_pieces} tokens long without any budget")
+        words = f"thoughts are too short to tell: {free.thought_pieces} pieces where none is cut"
+        return Finding(name, "unknown", words)
     said = []
     for field, body in _BUDGET_FIELDS.items():
         try:
@@ -196,12 +207,15 @@ async def _native(probe: Probe, tokens: int) -> Finding:
             return Finding(
                 name,
                 "yes",
-                f"{field} = {_BUDGET}: thought of {seen.thought_pieces}, {free.thought_pieces} without",
+                f"{field} = {_BUDGET}: a thought of {free.thought_pieces} pieces is cut to {seen.thought_pieces}",
             )
         said.append(f"{field}: {seen.thought_pieces}")
-    return Finding(
-        name, "no", f"budget of {_BUDGET} ignored, thought of {free.thought_pieces} without ({', '.join(said)})"
+    if not said:
+        return Finding(name, "no", "every known field for it is refused")
+    words = (
+        f"a budget of {_BUDGET} is ignored; pieces of thought: {free.thought_pieces} without, {', '.join(said)}"
     )
+    return Finding(name, "no", words)
 
 
 async def _ids(engine: Engine) -> Finding:
@@ -230,7 +244,7 @@ async def _prefix(engine: Engine) -> Finding:
         held += long.startswith(short.rstrip("\ufffd"))
     many = len(_ASKED)
     verdict: Verdict = "yes" if held == many else "partly" if held else "no"
-    return Finding("prefix property", verdict, f"greedy 24 tokens begin greedy 64 in {held} of {many}")
+    return Finding("prefix property", verdict, f"24 greedy tokens are the first of 64 in {held} of {many}")
 
 
 async def _seeds(engine: Engine) -> Finding:
@@ -242,7 +256,9 @@ async def _seeds(engine: Engine) -> Finding:
     many = len(_ASKED)
     verdict: Verdict = "yes" if same == many and other else "no" if not same else "partly"
     return Finding(
-        "seeds respected", verdict, f"the same seed repeats in {same} of {many}, another differs in {other}"
+        "seeds respected",
+        verdict,
+        f"the same seed repeats in {same} of {many}, another differs in {other} of {many}",
     )
 
 
@@ -255,10 +271,10 @@ async def _caching(probe: Probe) -> Finding:
         seen = await probe.ask(mark + _FILLER, max_tokens=1)
         times.append(time.perf_counter() - started)
         cached = seen.cached_tokens if seen.cached_tokens is not None else cached
-    told = f"first reading {1000 * times[0]:.0f} ms, again {1000 * min(times[1:]):.0f} ms"
+    told = f"{1000 * times[0]:.0f} ms to read a prompt, {1000 * min(times[1:]):.0f} ms to read it again"
     if cached is not None:
         return Finding(
-            "prefix caching", "yes" if cached > 0 else "no", f"{cached} prompt tokens from the cache; {told}"
+            "prefix caching", "yes" if cached > 0 else "no", f"{cached} prompt tokens came from the cache; {told}"
         )
     verdict: Verdict = "yes" if min(times[1:]) < 0.5 * times[0] else "unknown"
     return Finding("prefix caching", verdict, told)
@@ -281,7 +297,23 @@ async def _format(probe: Probe) -> Finding:
     form = {"type": "json_schema", "json_schema": {"name": "n", "schema": wanted, "strict": True}}
     seen: Seen = await probe.ask(_ASKED[0], max_tokens=64, response_format=form, **probe.mode("nothink"))
     kept: Verdict = "yes" if seen.json_keys == {"n"} else "unknown" if seen.finish == "length" else "no"
-    return Finding("response format", kept, f"schema asked for: {seen.content[:60]!r} ({seen.finish})")
+    # A schema allows blanks between its parts, and a small model may write nothing else.
+    said = " ".join(seen.content.split())[:60]
+    return Finding("response format", kept, f"under a JSON schema: {said!r} ({seen.finish})")
+
+
+async def _tools(probe: Probe) -> Finding:
+    """Some servers drop tools without a word where the model's template has no place for them."""
+    name = "tools reach the model"
+    function = {"name": "weather", "description": "The weather of a city.", "parameters": {"type": "object"}}
+    body = {"max_tokens": 1, **probe.mode("nothink")}
+    without = (await probe.ask(_ASKED[0], **body)).prompt_tokens
+    seen = await probe.ask(_ASKED[0], **body, tools=[{"type": "function", "function": function}])
+    if without is None or seen.prompt_tokens is None:
+        return Finding(name, "unknown", "the server does not count prompt tokens")
+    more = seen.prompt_tokens - without
+    words = f"the prompt grows by {more} tokens" if more > 0 else "the prompt is no longer with them than without"
+    return Finding(name, "yes" if more > 0 else "no", words)
 
 
 def examined(address: str, tokens: int = 256, timeout_s: float = 120.0) -> Report:

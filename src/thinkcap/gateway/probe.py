@@ -30,6 +30,7 @@ class Seen:
     tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    prompt_tokens: int | None = None
     pieces: int = 0
     thought_pieces: int = 0
     first_s: float = 0.0
@@ -101,6 +102,7 @@ def _whole(answer: Any) -> Seen:
         tokens=usage.get("completion_tokens"),
         reasoning_tokens=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
         cached_tokens=cached,
+        prompt_tokens=usage.get("prompt_tokens"),
     )
 
 
