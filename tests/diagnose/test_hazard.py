@@ -81,3 +81,43 @@ def test_an_empty_bin_is_undefined_not_zero() -> None:
     assert found.bins[2].per_token is None
     with pytest.raises(DataError, match="rising edges"):
         hazard([1], [True], [5, 5])
+
+
+def test_ends_are_counted_over_tokens_watched() -> None:
+    # Tokens 11 to 20: the chain of 14 saw four, that of 20 and the longer one ten each, the cut one six.
+    found = hazard([5, 14, 20, 30, 16], [True, True, True, True, False], [11, 21])
+    (part,) = found.bins
+    assert (part.at_risk, part.ended, part.watched) == (4, 2, 4 + 10 + 10 + 6)
+    assert part.per_token == pytest.approx(2 / 30)
+
+
+def test_a_last_bin_in_which_every_chain_ends_is_no_certainty() -> None:
+    lengths = np.random.default_rng(7).geometric(0.005, 100)
+    found = hazard(lengths, np.ones(100, bool), even_edges(lengths))
+    last = found.bins[-1]
+    assert last.stop == lengths.max() + 1
+    assert last.ended == last.at_risk
+    assert last.per_token is not None
+    assert 0.001 < last.per_token < 0.02
+    assert found.ceiling < 0.05
+
+
+def test_bins_of_few_chains_set_no_scale() -> None:
+    lengths = np.array([100] * 40 + [200] * 40 + [400] * 40 + [401] * 5)
+    found = hazard(lengths, np.ones(125, bool), [1, 101, 201, 401, 402])
+    assert found.bins[-1].at_risk == 5
+    assert found.bins[-1].per_token == 1
+    well_known = max(b.per_token for b in found.bins[:-1] if b.per_token is not None)
+    assert found.ceiling == pytest.approx(1.6 * well_known)
+
+
+def test_bands_cover_a_constant_hazard() -> None:
+    rng, held, asked = np.random.default_rng(8), 0, 0
+    for _ in range(300):
+        spent, ended = _cut(rng.geometric(0.01, 200), 250)
+        for part in hazard(spent, ended, [1, 40, 90, 160, 251]).bins:
+            assert part.low is not None
+            assert part.high is not None
+            asked += 1
+            held += part.low <= 0.01 <= part.high
+    assert 0.93 <= held / asked <= 0.975

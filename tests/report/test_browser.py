@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +100,25 @@ def test_the_slider_moves_every_chart_the_table_and_the_cut(opened: Opened) -> N
     same = [name for name in charts if pixels(opened, name) == before[name]]
     assert same == []
     assert opened.said == []
+
+
+def test_a_bin_of_few_chains_sets_no_scale(browser: Any, run: Path, tmp_path: Path) -> None:
+    """The last chain ends for certain at the token it ends at: that must not flatten all the others."""
+    shutil.copytree(run, tmp_path / "run")
+    file = write_page(tmp_path / "run")
+    text = file.read_text(encoding="utf-8")
+    found = json.loads(re.search(r'"hazard":(\{.*?\})', text)[1])  # type: ignore[index]
+    last = found["bins"][-1][1]
+    changed = {**found, "bins": [*found["bins"], [last, last + 40, 1.0, 0.2, 1.0, 1]]}
+    file.write_text(text.replace(json.dumps(found, separators=(",", ":")), json.dumps(changed)), encoding="utf-8")
+    with Opened(browser, file) as view:
+        chart = view.page.locator("[data-chart='Chance that a chain ends next']")
+        note = chart.locator("p").inner_text()
+        assert f"fewer than 10 chains left; above the scale: 100.0 % from {last} on." in note
+        assert found["top"] < 0.5
+        assert view.said == []
+        chart.scroll_into_view_if_needed()
+        view.shoot("hazard")
 
 
 def test_the_cut_is_where_the_budget_falls(opened: Opened, run: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.diagnose.hazard import hazard
 from thinkcap.report.figures import NAMES, subjects, write
+from thinkcap.report.figures.lengths import hazard as draw_hazard
 from thinkcap.report.material import load
 from thinkcap.study.diagnosis import diagnose
 
@@ -37,6 +41,22 @@ def test_the_same_records_give_the_same_picture(other_run: Path, tmp_path: Path)
     drawn_of = subjects(material, diagnose(material.records))
     first, second = (write("survival", drawn_of, tmp_path / name)[0].files for name in "ab")
     assert [f.read_bytes() for f in first] == [f.read_bytes() for f in second]
+
+
+def test_few_chains_do_not_set_the_scale_of_the_hazard(run: Path) -> None:
+    material = load([run])
+    (subject,) = subjects(material, diagnose(material.records, draws=0))
+    assert subject.found.lengths is not None
+    # Two well known bins, then one chain that ends at the very token its bin is wide: a rate of 1.
+    lengths = np.array([100] * 50 + [200] * 50 + [300])
+    rate = hazard(lengths, np.ones(101, bool), [1, 101, 201, 300, 301])
+    found = replace(subject.found, lengths=replace(subject.found.lengths, hazard=rate))
+    axes = draw_hazard(replace(subject, found=found)).axes[0]
+    top = axes.get_ylim()[1]
+    assert top == pytest.approx(100 * rate.ceiling)
+    assert top < 5
+    assert [text.get_text() for text in axes.texts] == ["100 (1 left)"]
+    assert "fewer than 10 chains left" in axes.get_legend_handles_labels()[1]
 
 
 def test_unknown_figure(tmp_path: Path) -> None:

@@ -25,6 +25,9 @@ from thinkcap.core.errors import DataError
 from thinkcap.diagnose.arrays import Floats, Ints, aligned, bools, counts
 from thinkcap.diagnose.precision import wilson
 
+FEW = 10
+"""Chains at risk below which a bin's hazard is hardly known: drawn, but no scale is set by it."""
+
 
 @dataclass(frozen=True)
 class HazardBin:
@@ -34,6 +37,8 @@ class HazardBin:
     stop: int
     at_risk: int
     ended: int
+    watched: int
+    """Tokens at which a chain of the bin could have ended."""
     per_token: float | None
     low: float | None
     high: float | None
@@ -43,7 +48,14 @@ class HazardBin:
 class Hazard:
     bins: tuple[HazardBin, ...]
     isotonic: tuple[float | None, ...]
-    """Closest non-increasing hazard, weighted by chains at risk."""
+    """Closest non-increasing hazard, weighted by tokens watched."""
+
+    @property
+    def ceiling(self) -> float:
+        """A top for charts: over every rate that is known well, and over their bands as far as these are near."""
+        rates = [b.per_token for b in self.bins if b.per_token is not None and b.at_risk >= FEW]
+        rates = rates or [b.per_token for b in self.bins if b.per_token is not None]
+        return 1.6 * max(rates, default=0.0) or 1.0
 
     def threshold(self, bound: float) -> int | None:
         """Start of the first bin whose hazard is at most `bound`; None when no bin is."""
@@ -60,9 +72,9 @@ class Hazard:
 
 
 def hazard(lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: float = 0.95) -> Hazard:
-    """Discrete hazard between edges, with Wilson bands on the share that ended within each bin.
+    """Ends per token watched between edges, with Wilson bands: the likeliest constant chance in each bin.
 
-    Chains cut inside a bin count half (actuarial): they were watched for part of it.
+    A chain was watched at every token up to its end or its cut, so a cut one loses nothing but its future.
     """
     spent, done = counts(lengths), bools(ended)
     aligned(lengths=spent, ended=done)
@@ -70,22 +82,15 @@ def hazard(lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: fl
         raise DataError(f"a hazard needs at least two rising edges, got {list(edges)}")
     bins = []
     for start, stop in pairwise(edges):
-        here = (spent >= start) & (spent < stop)
-        risk = int((spent >= start).sum())
-        died, cut = int((here & done).sum()), int((here & ~done).sum())
-        watched = risk - cut // 2
-        if watched <= 0:
-            bins.append(HazardBin(int(start), int(stop), risk, died, None, None, None))
-            continue
-        share = wilson(min(died, watched), watched, level)
-        rate = [_per_token(p, stop - start) for p in (share.value, share.low, share.high)]
-        bins.append(HazardBin(int(start), int(stop), risk, died, *rate))
+        reached = spent >= start
+        died = int((reached & (spent < stop) & done).sum())
+        # The token at which a chain of length t ends is its t-th; there is no token 0.
+        watched = int(np.maximum(np.minimum(spent[reached], stop - 1) - max(start, 1) + 1, 1).sum())
+        risk = int(reached.sum())
+        share = wilson(died, watched, level) if risk else None
+        rate = (None, None, None) if share is None else (share.value, share.low, share.high)
+        bins.append(HazardBin(int(start), int(stop), risk, died, watched, *rate))
     return Hazard(tuple(bins), _non_increasing(bins))
-
-
-def _per_token(share: float | None, width: int) -> float | None:
-    # 1 - (1-p)^(1/width): the constant chance per token that gives p over the bin.
-    return None if share is None else (1.0 if share >= 1 else -math.expm1(math.log1p(-share) / width))
 
 
 def _non_increasing(bins: Sequence[HazardBin]) -> tuple[float | None, ...]:
@@ -93,7 +98,7 @@ def _non_increasing(bins: Sequence[HazardBin]) -> tuple[float | None, ...]:
     if not known:
         return tuple(None for _ in bins)
     values = [bins[i].per_token or 0.0 for i in known]
-    fitted = isotonic_regression(values, weights=[bins[i].at_risk for i in known], increasing=False).x
+    fitted = isotonic_regression(values, weights=[bins[i].watched for i in known], increasing=False).x
     result: list[float | None] = [None] * len(bins)
     for i, value in zip(known, fitted, strict=True):
         result[i] = float(value)
@@ -177,5 +182,7 @@ def hazard_bound(answer_budget: int, pi_eta: float, epsilon: float, alpha_c_plus
 
 def even_edges(lengths: Ints, bins: int = 12) -> list[int]:
     """Edges with about as many chains in each bin, so that no band is absurdly wide."""
-    cuts = np.quantile(lengths, np.linspace(0, 1, bins + 1))
-    return sorted({int(c) for c in cuts} | {int(lengths.max()) + 1})
+    longest = int(lengths.max())
+    cuts = {int(c) for c in np.quantile(lengths, np.linspace(0, 1, bins + 1))}
+    # The longest chains belong to the last bin; one of their own would be a single token wide.
+    return sorted((cuts - {longest} if len(cuts) > 1 else cuts) | {longest + 1})

@@ -84,22 +84,63 @@ function solved() {
   return `${enough} of ${found.n} questions need ${budget()} tokens or fewer; ${none ? none[1] : 0} are right at no cap`;
 }
 
+const hazards = () => (data.views.find((v) => v.task === data.tasks[state.task]) || {}).hazard;
+
+// Bins with few chains left are drawn hollow and set no scale; what lies above it is an arrow at the edge.
 function hazardChart() {
-  const found = (data.views.find((v) => v.task === data.tasks[state.task]) || {}).hazard;
-  if (state.group || !found || found.length < 2) return null;
-  const x = found.map((b) => (b[0] + b[1]) / 2),
-    rate = found.map((b) => b[2]);
-  const top = Math.max(...rate) * 1.6 || 1;
+  const found = hazards();
+  if (state.group || !found || found.bins.length < 2) return null;
+  const { bins, top, few } = found;
+  const x = bins.map((b) => (b[0] + b[1]) / 2);
+  const known = (b) => b[5] >= few;
   const hue = colour(1 % data.policies.length);
   const quiet = { stroke: "transparent", width: 0, points: { show: false } };
+  const arrows = (u) => {
+    const size = 6 * devicePixelRatio;
+    for (const b of bins.filter((v) => v[2] > top)) {
+      const px = u.valToPos((b[0] + b[1]) / 2, "x", true);
+      u.ctx.save();
+      u.ctx.fillStyle = hue;
+      u.ctx.beginPath();
+      u.ctx.moveTo(px, u.bbox.top);
+      u.ctx.lineTo(px - size, u.bbox.top + 1.5 * size);
+      u.ctx.lineTo(px + size, u.bbox.top + 1.5 * size);
+      u.ctx.fill();
+      u.ctx.restore();
+    }
+  };
   return {
-    data: [x, found.map((b) => Math.min(b[4], top)), found.map((b) => b[3]), rate],
+    data: [
+      x,
+      bins.map((b) => (known(b) ? Math.min(b[4], top) : null)),
+      bins.map((b) => (known(b) ? b[3] : null)),
+      bins.map((b) => (known(b) ? b[2] : null)),
+      bins.map((b) => (known(b) || b[2] > top ? null : b[2])),
+    ],
     options: {
-      scales: { x: { time: false }, y: { range: [0, top] } },
+      scales: { x: { time: false, range: [0, bins[bins.length - 1][1]] }, y: { range: [0, top] } },
       axes: axes("tokens so far", "ends next, %", { y: { values: (u, v) => v.map((y) => (100 * y).toFixed(1)) } }),
-      series: [{}, quiet, quiet, { stroke: hue, width: 2, points: { show: true, size: 6, fill: hue } }],
+      series: [
+        {},
+        quiet,
+        quiet,
+        { stroke: hue, width: 2, points: { show: true, size: 6, fill: hue } },
+        { stroke: hue, width: 0, paths: () => null, points: { show: true, size: 7, width: 1.5, fill: css("--ground") } },
+      ],
       bands: [{ series: [1, 2], fill: faint(hue, 0.18) }],
-      hooks: { draw: [capLine(budget)] },
+      hooks: { draw: [arrows, capLine(budget)] },
     },
   };
+}
+
+function hazardNote() {
+  const found = hazards();
+  if (!found) return "";
+  const here = found.bins.find((b) => budget() >= b[0] && budget() < b[1]);
+  const said = here ? `At ${budget()}: ${(100 * here[2]).toFixed(2)} % a token, ${here[5]} chains left. ` : "";
+  const thin = found.bins.filter((b) => b[5] < found.few);
+  const high = thin.filter((b) => b[2] > found.top).map((b) => `${(100 * b[2]).toFixed(1)} % from ${b[0]} on`);
+  const above = high.length ? `; above the scale: ${high.join(", ")}` : "";
+  const warned = thin.length ? ` Hollow: fewer than ${found.few} chains left${above}.` : "";
+  return `${said}Of chains that came this far, whole task.${warned}`;
 }

@@ -33,7 +33,8 @@ function accuracyChart() {
     columns = [capX()],
     bands = [];
   for (const p of banded) {
-    const quiet = { stroke: "transparent", width: 0, points: { show: false } };
+    // Methods need not share their caps: a band goes on over those of others, as its line does.
+    const quiet = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
     series.push({ label: `${data.policies[p]} high`, ...quiet }, { label: `${data.policies[p]} low`, ...quiet });
     columns.push(cells(p, HIGH), cells(p, LOW));
     bands.push({ series: [series.length - 2, series.length - 1], fill: faint(colour(p), 0.16) });
@@ -204,7 +205,7 @@ function startCharts() {
   });
   new Plot("Chance that a chain ends next", hazardChart, {
     click: caps,
-    say: () => "Of chains that came this far, per token; whole task",
+    say: hazardNote,
   });
   new Plot("What thinking needs", tiersChart, { say: solved });
   new Plot("How much of the cap is used", usedChart, {

@@ -12,6 +12,7 @@ from thinkcap.diagnose.arrays import Bools
 from thinkcap.diagnose.cost import utilisation
 from thinkcap.diagnose.decompose import tax
 from thinkcap.diagnose.frontier import frontier
+from thinkcap.diagnose.hazard import FEW
 from thinkcap.diagnose.paired import difference
 from thinkcap.diagnose.precision import wilson
 from thinkcap.diagnose.survival import Survival, survival
@@ -129,9 +130,10 @@ def _tiers(group: Group) -> dict[str, Any] | None:
     return {"n": found.n, "by": [[b, k] for b, k in found.by_budget.items()]}
 
 
-def _hazard(found: Findings | None) -> list[list[float | None]] | None:
-    """start, stop, per token, low, high"""
+def _hazard(found: Findings | None) -> dict[str, Any] | None:
+    """Bins of start, stop, per token, low, high, chains at risk; a top for the chart, and how few are too few."""
     rate = found.lengths.hazard if found is not None and found.lengths else None
     if rate is None:
         return None
-    return [[b.start, b.stop, b.per_token, b.low, b.high] for b in rate.bins if b.per_token is not None]
+    bins = [[b.start, b.stop, b.per_token, b.low, b.high, b.at_risk] for b in rate.bins if b.per_token is not None]
+    return {"bins": bins, "top": rate.ceiling, "few": FEW}

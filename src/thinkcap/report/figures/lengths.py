@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thinkcap.diagnose.hazard import FEW, HazardBin
 from thinkcap.report.figures.style import BLUE, VERMILLION, new, percent_axis
 from thinkcap.report.figures.subject import NotDrawn, Subject
 
@@ -53,20 +55,45 @@ def hazard(subject: Subject) -> Any:
         raise NotDrawn("no thinking arm tells which chains ended, or none did")
     known = [(b, fit) for b, fit in zip(rate.bins, rate.isotonic, strict=True) if b.per_token is not None]
     figure, axes = new()
-    middle = [(b.start + b.stop) / 2 for b, _ in known]
-    value = [100 * (b.per_token or 0) for b, _ in known]
-    below = [v - 100 * (b.low or 0) for v, (b, _) in zip(value, known, strict=True)]
-    above = [100 * (b.high or 0) - v for v, (b, _) in zip(value, known, strict=True)]
-    half = [(b.stop - b.start) / 2 for b, _ in known]
-    axes.errorbar(middle, value, yerr=[below, above], xerr=half, fmt="o", color=BLUE, markersize=4, linewidth=1.2)
+    top = 100 * rate.ceiling
+    _bars(axes, [b for b, _ in known if b.at_risk >= FEW], {"color": BLUE, "markersize": 4, "linewidth": 1.2})
+    few = [b for b, _ in known if b.at_risk < FEW]
+    if few:
+        shown = {"color": BLUE, "alpha": 0.45, "markersize": 4, "linewidth": 1.0, "markerfacecolor": "white"}
+        inside = [b for b in few if 100 * (b.per_token or 0) <= top]
+        _bars(axes, inside, shown, label=f"fewer than {FEW} chains left")
+        _beyond(axes, [b for b in few if b not in inside], top)
     if all(fit is not None for _, fit in known):
+        middle = [(b.start + b.stop) / 2 for b, _ in known]
         fits = [100 * (fit or 0) for _, fit in known]
         style = {"color": VERMILLION, "linestyle": "--", "linewidth": 1.2, "label": "closest that falls"}
         axes.step(middle, fits, where="mid", **style)
+    if axes.get_legend_handles_labels()[1]:
         axes.legend(frameon=False, fontsize=9)
-    # The last bins hold few chains: their bands would hide everything else.
-    axes.set_ylim(0, 2.2 * max(value) or None)
+    axes.set_ylim(0, top)
     axes.set_xlabel("tokens so far")
     axes.set_ylabel("chance to end at the next token, %")
     axes.set_title(subject.title, fontsize=10)
     return figure
+
+
+def _bars(axes: Any, bins: Sequence[HazardBin], style: Mapping[str, Any], label: str = "") -> None:
+    if not bins:
+        return
+    value = [100 * (b.per_token or 0) for b in bins]
+    below = [v - 100 * (b.low or 0) for v, b in zip(value, bins, strict=True)]
+    above = [100 * (b.high or 0) - v for v, b in zip(value, bins, strict=True)]
+    half = [(b.stop - b.start) / 2 for b in bins]
+    middle = [(b.start + b.stop) / 2 for b in bins]
+    axes.errorbar(middle, value, yerr=[below, above], xerr=half, fmt="o", label=label or None, **style)
+
+
+def _beyond(axes: Any, bins: Sequence[HazardBin], top: float) -> None:
+    """Bins of few chains above the scale: an arrow at the edge, with the value it stands for."""
+    for b in bins:
+        place = ((b.start + b.stop) / 2, 0.97 * top)
+        axes.plot(*place, marker="^", color=BLUE, alpha=0.6, markerfacecolor="white", clip_on=False)
+        said = f"{100 * (b.per_token or 0):.3g} ({b.at_risk} left)"
+        axes.annotate(
+            said, place, xytext=(-6, -3), textcoords="offset points", ha="right", fontsize=8, color="0.35"
+        )
