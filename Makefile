@@ -37,7 +37,7 @@ $(SERVERS)/.installed: pyproject.toml tests/servers/vllm_metadata.py
 	@touch $@
 
 test-servers: $(SERVERS)/.installed
-	$(SERVERS)/bin/python -m pytest -m "servers or slow" tests/servers tests/study/test_cluster.py
+	$(SERVERS)/bin/python -m pytest -m "servers or slow" --timeout 900 --durations 8 tests/servers tests/study/test_cluster.py
 	$(SERVERS)/bin/python -m pytest tests/engines
 
 check: setup

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
+import signal
 import socket
+import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -17,7 +21,8 @@ from thinkcap.model import pebble_gguf, pebble_hf
 
 CONTEXT = 2048
 KEY = "the-key-of-the-tests"
-READY_S = 900
+READY_S = 600
+"""Less than the time a test may take, so that what the server said is seen."""
 SERVERS = ("vllm", "llama", "transformers")
 
 
@@ -50,6 +55,42 @@ def command(kind: str, port: int) -> tuple[list[str], str]:
         pytest.skip("needs transformers; `make test-servers` installs it")
     words = ["serve", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu", "--dtype", "float32"]
     return [str(script), *words], str(pebble_hf())
+
+
+def launch(kind: str, folder: Path) -> tuple[subprocess.Popen[bytes], Server]:
+    """In a process group of its own; returns when it answers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    words, name = command(kind, port)
+    log = folder / "server.log"
+    env = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    # `transformers serve` lists its cache, and fails where there is none.
+    (folder / "hub").mkdir()
+    env["HF_HUB_CACHE"] = str(folder / "hub")
+    env.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+    with log.open("wb") as out:
+        process = subprocess.Popen(words, stdout=out, stderr=out, env=env, start_new_session=True)
+    deadline = time.monotonic() + READY_S
+    # llama.cpp's takes any free port and says which.
+    while not (base := said_address(log) if kind == "llama" else f"http://127.0.0.1:{port}") or not answers(
+        f"{base}/v1/models"
+    ):
+        if process.poll() is not None or time.monotonic() > deadline:
+            stop(process)
+            pytest.fail(f"{kind} did not start:\n{log.read_text(errors='replace')[-3000:]}")
+        time.sleep(0.5)
+    return process, Server(kind, f"{base}/v1" + (f"#{name}" if name else ""), log)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def free_port() -> int:

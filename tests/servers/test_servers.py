@@ -160,7 +160,7 @@ def chat(address: str, body: dict[str, Any]) -> Any:
         return json.load(reply)
 
 
-def test_the_gateway(gateway: str) -> None:
+def test_the_gateway(gateway: str, server: Server) -> None:
     with urllib.request.urlopen(f"{gateway.rstrip('/').removesuffix('/v1')}/v1/models", timeout=60) as reply:
         names = [model["id"] for model in json.load(reply)["data"]]
     for cap in (48, 256):
@@ -168,6 +168,10 @@ def test_the_gateway(gateway: str) -> None:
         answer = chat(gateway, body)
         assert answer["choices"][0]["message"]["content"].strip()
         assert answer["usage"]["completion_tokens"] <= cap
+    # The name of the reasoning is the server's own unless told.
+    thinking = chat(gateway, {**body, "model": f"{names[0]}+think", "max_tokens": 512})
+    field = "reasoning" if server.kind == "vllm" else "reasoning_content"
+    assert thinking["choices"][0]["message"][field].strip()
 
 
 async def test_the_doctor(server: Server, request: pytest.FixtureRequest) -> None:
