@@ -3,8 +3,8 @@
     python bench/store.py --traces 1000000 --tokens 1000
 
 Ids are drawn like those of a large vocabulary: frequent ones often, with stretches repeated from earlier in the
-trace, as thoughts repeat themselves. Prints one JSON object. A million traces need two gigabytes
-where `--out` is.
+trace, as thoughts repeat themselves. Prints one JSON object; with `--page docs/study.md` the figures go there. A
+million traces need two gigabytes where `--out` is.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import os
 import random
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from page import written
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
 
@@ -119,6 +121,22 @@ def measured(path: Path, count: int, tokens: int, vocabulary: int, lookups: int)
     }
 
 
+def told(found: Mapping[str, Any]) -> str:
+    """As a page shows it."""
+    rows = {
+        "on disk": f"{found['gigabytes']:.2f} GB, {found['bytes_per_trace']:,} bytes a trace, "
+        f"{found['bytes_per_token']:.2f} a token",
+        "opened in": f"{1000 * found['open_s']:.0f} ms",
+        "lookups at random": f"{found['lookups_per_s']:,} a second; half within {found['lookup_p50_ms']:.2f} ms, "
+        f"99 of 100 within {found['lookup_p99_ms']:.2f} ms",
+        "lookups of what is not there": f"{found['absent_lookups_per_s']:,} a second",
+        "written": f"{found['writes_per_s']:,} a second, {_BATCH} flows at once, each on disk when it returns",
+        "counted and summed": f"{found['contents_s']:.1f} s (`thinkcap traces`)",
+    }
+    head = f"| {found['traces']:,} traces of {found['tokens']:,} tokens, vocabulary {found['vocabulary']:,} | |"
+    return "\n".join([head, "|---|---|", *(f"| {what} | {value} |" for what, value in rows.items())])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", type=int, default=1_000_000)
@@ -126,10 +144,14 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=151_936)
     parser.add_argument("--lookups", type=int, default=20_000)
     parser.add_argument("--out", type=Path, help="Folder for the store; a temporary one by default.")
+    parser.add_argument("--page", type=Path, help="Write the figures between the marks of this page.")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=args.out) as folder:
         path = Path(folder) / "traces.sqlite"
-        print(json.dumps(measured(path, args.traces, args.tokens, args.vocabulary, args.lookups), indent=1))
+        found = measured(path, args.traces, args.tokens, args.vocabulary, args.lookups)
+    print(json.dumps(found, indent=1))
+    if args.page:
+        written(args.page, "store", told(found))
 
 
 if __name__ == "__main__":
