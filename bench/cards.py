@@ -52,9 +52,7 @@ def main() -> None:
     args = parser.parse_args()
     cards = {path.stem: json.loads(path.read_text()) for path in args.folder.glob("*.json") if path.stem in NAMES}
     if not cards:
-        parser.error(
-            f"no card of a server in '{args.folder}'; run make test-servers with THINKCAP_CARDS"
-        )
+        parser.error(f"no card of a server in '{args.folder}'; run make test-servers with THINKCAP_CARDS")
     print(table(cards))
     if args.page:
         written(args.page, "cards", table(cards))
