@@ -35,6 +35,21 @@ def table(cards: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def cluster(runs: Sequence[Mapping[str, Any]]) -> str:
+    """What a study went through when one node was killed and another joined."""
+    lines = [row("", [f"{run['flows']} at a time" for run in runs]), "|---|" + "---|" * len(runs)]
+    for words, field in {
+        "rows": "rows",
+        "finished before the kill, kept byte for byte": "rows_before",
+        "tokens generated": "tokens",
+        "of them twice": "twice",
+        "in flight at most": "in_flight",
+        "longest pause between two rows, s": "pause_s",
+    }.items():
+        lines.append(row(words, [f"{run[field]:,}" for run in runs]))
+    return "\n".join(lines)
+
+
 def told(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -49,6 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--page", type=Path, help="Write the table between the marks of this page.")
+    parser.add_argument("--cluster", type=Path, help="The same for the runs over a cluster.")
     args = parser.parse_args()
     cards = {path.stem: json.loads(path.read_text()) for path in args.folder.glob("*.json") if path.stem in NAMES}
     if not cards:
@@ -56,6 +72,11 @@ def main() -> None:
     print(table(cards))
     if args.page:
         written(args.page, "cards", table(cards))
+    runs = [json.loads(path.read_text()) for path in sorted(args.folder.glob("cluster-*.json"))]
+    if runs:
+        print(cluster(runs))
+    if runs and args.cluster:
+        written(args.cluster, "cluster", cluster(runs))
 
 
 if __name__ == "__main__":

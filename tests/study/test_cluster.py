@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     monkeypatch.setenv("PYTHONPATH", path)
     monkeypatch.setenv(LEDGER, str(tmp_path / "ledger.jsonl"))
     fast = {"health_check_period_ms": 1000, "health_check_failure_threshold": 5}
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": fast})
+    plain = {"_system_config": fast, "include_dashboard": False}
+    made = Cluster(initialize_head=True, head_node_args={**plain, "num_cpus": 0})
     for _ in range(2):
         made.add_node(num_cpus=1)
     ray.init(address=made.address, log_to_driver=False, logging_level="error")
@@ -70,8 +73,10 @@ class Disturbance:
         self._kill_at, self._add_at = kill_at, add_at
         self.before, self.killed, self.at_the_kill = b"", "", 0
         self.places: set[str] = set()
+        self.times: list[float] = []
 
     def __call__(self, progress: Progress) -> None:
+        self.times.append(time.monotonic())
         if progress.where:
             self.places.add(progress.where())
         if progress.done == self._kill_at:
@@ -121,6 +126,19 @@ async def test_a_node_killed_and_one_added_in_the_middle(
     tokens, largest = generated(ledger)
     twice = tokens - stored(out)
     assert 0 <= twice <= flows * largest, "only what was in flight on the lost node is generated again"
+
+    if folder := os.environ.get("THINKCAP_CARDS"):
+        figures = {
+            "flows": flows,
+            "rows": total,
+            "rows_before": disturb.before.count(b"\n"),
+            "tokens": tokens,
+            "twice": twice,
+            "in_flight": flows * largest,
+            "pause_s": round(max(b - a for a, b in itertools.pairwise(disturb.times)), 1),
+        }
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / f"cluster-{flows}.json").write_text(json.dumps(figures, indent=1) + "\n")
 
     if flows == 1:
         ledger.unlink()
