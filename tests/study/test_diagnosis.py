@@ -14,6 +14,7 @@ from thinkcap.cli import main
 from thinkcap.cli.diagnose import command
 from thinkcap.study.diagnosis import Diagnosis, diagnose
 from thinkcap.study.importers import read
+from thinkcap.study.page import as_text
 from thinkcap.study.records import Arm, Records
 
 BUDGETS = (128, 256, 512, 1024, 2048)
@@ -115,7 +116,7 @@ def test_words_carry_their_numbers(found: Diagnosis) -> None:
     text = " ".join(s.text for s in found.verdict)
     assert "At 128 tokens thinking loses" in text
     assert "Thinking breaks even at about" in text
-    assert "Under 2048 tokens" in text
+    assert "2048 tokens, " in next(s.text for s in reversed(found.verdict) if s.topic == "What to do")
     loss = next(s for s in found.verdict if s.text.startswith("At 128"))
     assert f"{100 * loss.numbers['tax']:.1f} points" in loss.text
     assert loss.numbers["n"] == 600
@@ -243,3 +244,24 @@ def test_the_command_is_reached_through_the_door(tmp_path: Path, capsys: pytest.
     with pytest.raises(SystemExit) as stop:
         main(["diagnose", str(path), "--stop", "flagg"])
     assert stop.value.code == 2
+
+
+def test_a_page_has_headings_and_begins_with_the_answer(found: Diagnosis) -> None:
+    lines = as_text(found).splitlines()
+    assert lines[2].startswith("Thinking pays from about ")
+    assert [line for line in lines if line in {s.topic for s in found.verdict if s.topic}] == [
+        "What the cap costs",
+        "How long chains are, and when thinking catches up",
+        "What other ways win",
+        "What to do",
+    ]
+
+
+def test_nothing_named_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("diagnose", "report"):
+        with pytest.raises(SystemExit) as stop:
+            main([word])
+        assert stop.value.code == 2
+        assert "name a study's folder or a log" in capsys.readouterr().err
+    main(["report", "--list"])
+    assert "thinking-tax" in capsys.readouterr().out

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from thinkcap.core.errors import ConfigError
+
 
 @click.command("diagnose")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Everything under stable names, as JSON.")
 @click.option(
     "--map", "columns", metavar="FIELD=COLUMN,...", help="Columns of a plain JSONL or CSV: id=idx,correct=acc."
@@ -52,8 +54,19 @@ def command(
 ) -> None:
     """Say why thinking pays or not, on a study or on any tool's logs.
 
-    Reads study folders, rows.parquet, lm-evaluation-harness samples, inspect_ai logs, and plain JSONL or CSV.
+    Reads study folders, rows.parquet, lm-evaluation-harness samples, inspect_ai logs, and plain JSONL or CSV;
+    several are diagnosed together: two modes, two runs, two models.
+
+    \b
+    thinkcap diagnose runs/study
+    thinkcap diagnose logs/*.eval
+    thinkcap diagnose samples_gsm8k_*.jsonl --as think --budget 512
+    thinkcap diagnose a.csv --map id=idx,correct=acc,tokens=n_out,budget=cap,policy=mode
     """
+    if not paths:
+        raise ConfigError(
+            "nothing to diagnose; name a study's folder or a log, such as: thinkcap diagnose runs/study"
+        )
     from thinkcap.study.diagnosis import diagnose
     from thinkcap.study.importers import read
     from thinkcap.study.importers.plain import parse_map

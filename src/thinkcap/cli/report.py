@@ -7,29 +7,49 @@ from typing import Any
 
 import click
 
+from thinkcap.core.errors import ConfigError
+
 
 @click.command("report")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--table", "tables", multiple=True, metavar="NAME", help="Print a table; repeatable.")
-@click.option("--figure", "figures", multiple=True, metavar="NAME", help="Write a figure as SVG and PNG.")
+@click.option(
+    "--figure", "figures", multiple=True, metavar="NAME", help="Write a figure as SVG and PNG; repeatable."
+)
 @click.option("--all", "everything", is_flag=True, help="Write the explorer and every table and figure.")
-@click.option("--list", "listed", is_flag=True, help="Name all tables and figures.")
-@click.option("--format", "form", default="markdown", show_default=True, help="markdown, csv or latex.")
+@click.option("--list", "listed", is_flag=True, help="Name all tables and figures, and stop.")
+@click.option(
+    "--format", "form", default="markdown", show_default=True, metavar="KIND", help="markdown, csv or latex."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for files; the run's own, else `report`.")
 @click.option("--compare", type=click.Path(path_type=Path), help="A second run, paired where questions match.")
-@click.option("--published", type=click.Path(path_type=Path), help="JSON of printed figures to show beside.")
+@click.option("--published", type=click.Path(path_type=Path), help="JSON of printed numbers for a last column.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Write a README's picture (.svg, .png).")
 @click.option("--open", "show", is_flag=True, help="Open the explorer in a browser.")
 @click.option("--map", "columns", metavar="FIELD=COLUMN,...", help="Columns of a plain JSONL or CSV.")
 @click.option("--as", "policies", multiple=True, metavar="POLICY", help="What a log does not say: think, nothink.")
 @click.option("--budget", "budgets", multiple=True, type=click.IntRange(min=1), help="The cap a log lacks.")
-@click.option("--stop", type=click.Choice(["event", "flag"]), default="event", help="The end, or a log's flag.")
+@click.option(
+    "--stop",
+    type=click.Choice(["event", "flag"]),
+    default="event",
+    show_default=True,
+    help="The end of a chain as observed, or a flag the log stores.",
+)
 def command(paths: tuple[Path, ...], **options: Any) -> None:
-    """Look at a study: `thinkcap report RUN --open`. Tables and figures: --table NAME, --figure NAME, --all.
+    """Look at a study: the explorer, and tables and figures to cite, of studies and of any tool's logs.
 
     Without options, writes RUN/report.html, one file to look at and to send.
+
+    \b
+    thinkcap report runs/study --open
+    thinkcap report runs/study --compare runs/other --open
+    thinkcap report runs/study --table thinking-tax --format latex
+    thinkcap report log1.json log2.csv --all --out report
     """
     from thinkcap.report.command import report
 
+    if not paths and not options["listed"]:
+        raise ConfigError("nothing to report on; name a study's folder or a log, or see all names with --list")
     for line in report(paths, **options):
         click.echo(line)

@@ -105,17 +105,22 @@ def best_ways(found: Findings) -> list[tuple[int, str, Any, float | None]]:
 def advice(found: Findings) -> list[Sentence]:
     chosen = best_ways(found)
     said = []
+    start: int | None = None
     for i, (cap, name, accuracy, tokens) in enumerate(chosen):
+        start = start or cap
         if i + 1 < len(chosen) and chosen[i + 1][1] == name:
             continue
+        span, at = (f"{cap}", "") if start == cap else (f"{start} to {cap}", f" at {cap}")
         said.append(
             Sentence(
-                f"Under {cap} tokens, {name}: {percent(accuracy.value)} "
+                f"Under {span} tokens, {name}: {percent(accuracy.value)} "
                 f"({points(accuracy.low)}-{points(accuracy.high)})"
-                + ("." if tokens is None else f" for {tokens:.0f} tokens on average."),
-                {"cap": cap, "k": accuracy.k, "n": accuracy.n, "tokens": tokens},
+                + ("" if tokens is None else f" for {tokens:.0f} tokens on average")
+                + f"{at}.",
+                {"from": start, "cap": cap, "k": accuracy.k, "n": accuracy.n, "tokens": tokens},
             )
         )
+        start = None
         said += _split_note(found, cap, accuracy.value)
     return said
 

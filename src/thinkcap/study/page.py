@@ -14,9 +14,14 @@ def as_json(found: Diagnosis) -> str:
 
 def as_text(found: Diagnosis, width: int = 100) -> str:
     arms = sum(len(f.arms) for f in found.findings)
-    lines = [f"{found.rows} rows, {arms} arm{'s' if arms != 1 else ''}.", ""]
+    lines = [f"{found.rows} rows, {arms} arm{'s' if arms != 1 else ''}."]
+    lines += [""] if not found.verdict or not found.verdict[0].topic else []
+    topic = ""
     for sentence in found.verdict:
-        lines += textwrap.wrap(sentence.text, width, subsequent_indent="  ")
+        if sentence.topic != topic:
+            topic = sentence.topic
+            lines += ["", topic] if topic else [""]
+        lines += textwrap.wrap(sentence.text, width, initial_indent="- " if topic else "", subsequent_indent="  ")
     if not found.verdict:
         lines += [_accuracies(found)]
     if found.notes:

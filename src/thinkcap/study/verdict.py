@@ -6,6 +6,7 @@ Words come last and decide nothing: every figure is one of the findings. What ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thinkcap.diagnose.paired import least_detectable
@@ -34,16 +35,19 @@ def verdict(
         if len(findings) > 1:
             said.append(Sentence(f"{found.model or 'Unnamed model'}, {found.task or 'unnamed task'}:"))
         said += headline(found)
-        said += _losses(found)
-        said += _lengths(found)
-        said += _crossover(found)
-        said += methods(found, tests)
-        said += advice(found)
-    said += [_models(name, result) for name, result in models.items()]
-    said += carried(transfers)
-    said += repeated(repeats)
-    said += _refusals(tests)
+        said += _about("What the cap costs", _losses(found))
+        said += _about("How long chains are, and when thinking catches up", [*_lengths(found), *_crossover(found)])
+        said += _about("What other ways win", methods(found, tests))
+        said += _about("What to do", advice(found))
+    lengths = [_models(name, result) for name, result in models.items()]
+    said += _about("Models and tasks compared", [*lengths, *carried(transfers)])
+    said += _about("Runs compared", repeated(repeats))
+    said += _about("Not compared", _refusals(tests))
     return tuple(said)
+
+
+def _about(topic: str, sentences: Sequence[Sentence]) -> list[Sentence]:
+    return [replace(s, topic=topic) for s in sentences]
 
 
 def _losses(found: Findings) -> list[Sentence]:

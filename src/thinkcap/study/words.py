@@ -15,6 +15,8 @@ from typing import Any
 class Sentence:
     text: str
     numbers: Mapping[str, Any] = field(default_factory=dict)
+    topic: str = ""
+    """What it is about: a page puts a heading where the topic changes; the first words of a verdict have none."""
 
 
 def points(value: float) -> str:
