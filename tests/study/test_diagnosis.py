@@ -180,6 +180,21 @@ def test_two_models_are_compared() -> None:
     assert "think@512.correct_n" not in found.statistics
 
 
+def test_tests_stay_with_their_task() -> None:
+    def task(name: str, seed: int) -> list[Arm]:
+        chosen = [a for a in study(n=150, seed=seed) if a.budget == 128 and a.policy != "nothink"]
+        more = [Arm(**{**vars(a), "policy": "town", "right": ~a.right}) for a in chosen if a.policy == "iris"]
+        return [Arm(**{**vars(a), "task": name}) for a in (*chosen, *more)]
+
+    found = diagnose(Records((*task("one", 1), *task("two", 2))), draws=0)
+    said = [s.text for s in found.verdict if s.text.startswith("iris@128 against town@128")]
+    assert len(said) == len(set(said)) == 2
+    assert {(t.task, t.first, t.second) for t in found.tests} >= {
+        ("one", "iris@128", "town@128"),
+        ("two", "iris@128", "town@128"),
+    }
+
+
 def test_repeated_runs_are_called_noise_or_change() -> None:
     base = study(n=200)[0]
     right = base.right.copy()

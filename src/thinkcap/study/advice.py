@@ -49,7 +49,8 @@ def methods(found: Findings, tests: Sequence[Test]) -> list[Sentence]:
             )
         )
     names = {a.name for a in ways}
-    made = [t for t in tests if t.result is not None and t.first in names and t.second in names]
+    mine = [t for t in tests if (t.model, t.task) == (found.model, found.task) and t.result is not None]
+    made = [t for t in mine if t.first in names and t.second in names]
     for t in made if len(made) <= 6 else []:
         assert t.result is not None
         gap = t.result.test.difference

@@ -43,6 +43,8 @@ class Test:
     least_detectable: float | None
     """At fewer than 100 questions: the smallest difference the test would see with power 0.8."""
     refused: str | None
+    model: str
+    task: str
 
 
 @dataclass(frozen=True)
@@ -162,10 +164,10 @@ def _tests(arms: list[Arm], draws: int, seed: int) -> list[Test]:
             a, b, how = matched(one, two)
             done = difference(a.right, b.right, how, draws=draws, seed=seed)
         except DataError as err:
-            result.append(Test(one.name, two.name, None, None, None, str(err)))
+            result.append(Test(one.name, two.name, None, None, None, str(err), one.model, one.task))
             continue
         small = least_detectable(a.n) if a.n < 100 else None
-        result.append(Test(one.name, two.name, done, None, small, None))
+        result.append(Test(one.name, two.name, done, None, small, None, one.model, one.task))
     return result
 
 
