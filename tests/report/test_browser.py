@@ -174,6 +174,7 @@ def test_flips_against_the_other_run(opened: Opened) -> None:
     page = opened.page
     page.locator("#cap").fill("2")
     assert page.locator("#compare tbody tr").count() == 2
+    assert page.inner_text("#compare-made").startswith("Both made on ")
     page.select_option("#by", label="nothink")
     page.select_option("#against", "other")
     assert 0 < page.locator("#list li").count() < 30
