@@ -139,7 +139,7 @@ def table(rows: list[dict[str, Any]], total: dict[str, Any]) -> str:
         else f"{what:40}{value:10}"
         for what, value in total.items()
     ]
-    lines += ["", f"{'':20}{'no answer':^20}{'right':^20}"]
+    lines += ["", f"{'':20}{'no answer':^20}{'right':^20}".rstrip()]
     lines.append(f"{'caps':>12}{'n':>8}{'gateway':>10}{'direct':>10}{'gateway':>10}{'direct':>10}  policies")
     for low, high in BANDS:
         band = [row for row in rows if low <= row["cap"] <= high]
