@@ -151,7 +151,8 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
     tasks = [load("families", limit=args.questions, seed=0)]
     pairs = [(mode, budget) for budget in budgets for mode in MODES]
     count = min(args.cells, len(pairs)) or len(pairs)
-    chosen = [pairs[k] for k in sorted(random.Random(0).sample(range(len(pairs)), count))]
+    # In an order of chance: those measured before the time is up stand for all.
+    chosen = random.Random(0).sample(pairs, count)
     harness = args.out / "harness"
     write_task(tasks, harness)
 
@@ -162,8 +163,11 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
     start_theirs = min(asked((mode, 1), limit=1)[0] for mode in MODES)
     start_ours = ours(args.url, [1], 1, args.flows, args.out / "start").seconds
     curve = ours(args.url, budgets, args.questions, args.flows, args.out / "all")
-    table = []
+    table: list[dict[str, Any]] = []
+    until = time.monotonic() + 60 * args.minutes
     for cell in chosen:
+        if args.minutes and table and time.monotonic() > until:
+            break
         wall, said = asked(cell)
         found = asyncio.run(graded(tasks, said, cell[0]))
         row = {"mode": cell[0], "budget": cell[1], "ours": curve.accuracy[cell], "theirs": found, "seconds": wall}
@@ -179,7 +183,7 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
         "questions": args.questions,
         "flows": args.flows,
         "cells": len(pairs),
-        "measured": len(chosen),
+        "measured": len(table),
         "ours_s": max(curve.seconds, after.seconds),
         "ours_both_s": [curve.seconds, after.seconds],
         "ours_tokens": curve.tokens,
@@ -188,7 +192,7 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
         "theirs_s": mean([row["seconds"] for row in table]) * len(pairs),
         "theirs_start_s": start_theirs,
         "one": {"budget": one, "ours_s": alone.seconds, "theirs_s": sum(both)},
-        "table": table,
+        "table": sorted(table, key=lambda row: pairs.index((row["mode"], row["budget"]))),
     }
 
 
@@ -244,6 +248,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--flows", type=int, default=64)
     parser.add_argument("--cells", type=int, default=0, help="How many of the harness's runs to make; 0 for all.")
+    parser.add_argument("--minutes", type=float, default=0, help="Start none after this long; 0 for no end.")
     parser.add_argument("--out", type=Path, default=Path("runs/curve"), help="A new folder.")
     parser.add_argument("--page", type=Path, help="Write the report between the marks of this page.")
     args = parser.parse_args()

@@ -13,7 +13,7 @@ from typing import Any
 
 from started import launch, stop
 
-QUESTIONS = 24
+QUESTIONS = 12
 
 
 def study(url: str, out: Path) -> subprocess.Popen[str]:
@@ -29,7 +29,7 @@ def study(url: str, out: Path) -> subprocess.Popen[str]:
         "--policy",
         "think",
     ]
-    words += ["--budgets", "128,512", "--concurrency", "4", "--timeout", "60", "--out", str(out)]
+    words += ["--budgets", "128,512", "--concurrency", "8", "--timeout", "60", "--out", str(out)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -43,7 +43,7 @@ def test_a_dead_server_and_its_return(tmp_path: Path) -> None:
     server, found = launch("llama", tmp_path / "first")
     try:
         run = study(found.url, out)
-        while len(rows(out)) < 8:
+        while len(rows(out)) < 4:
             assert run.poll() is None, run.communicate()
             time.sleep(0.05)
         before = (out / "rows.jsonl").read_bytes()

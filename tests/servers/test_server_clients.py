@@ -40,6 +40,9 @@ UNLIKE = {
     ("llama", "test_openai_python_reads_logprobs_of_the_answer", "nothink"): (
         "llama.cpp's server counts the end of the turn among the tokens of a whole answer, not of a streamed one"
     ),
+    ("vllm", "test_openai_python_reads_logprobs_of_the_answer", ""): (
+        "vLLM counts the end of the turn among the tokens; by ids logprobs are refused: see below"
+    ),
     ("transformers", "test_openai_python_reads_logprobs_of_the_answer", ""): "it gives no logprobs",
     ("transformers", "test_openai_python_json_schema_binds_the_answer_pass", ""): "it ignores response formats",
     (
@@ -83,6 +86,13 @@ def test_openai_python_sees_errors_in_the_servers_words(
     if server.kind == "vllm":
         with pytest.raises(openai.BadRequestError, match="--enable-auto-tool-choice"):
             client.chat.completions.create(**asked(name, tools=tools))
+        with pytest.raises(openai.BadRequestError, match="cannot apply option 'logprobs' to ids"):
+            client.chat.completions.create(**asked(f"{name}+close", logprobs=True))
+        (choice,) = client.chat.completions.create(**asked(f"{name}+nothink", logprobs=True)).choices
+        assert choice.logprobs is not None
+        assert all(one.logprob <= 0 for one in choice.logprobs.content or ())
+        said = "".join(one.token for one in choice.logprobs.content or ())
+        assert said.removesuffix("<|im_end|>").strip() == (choice.message.content or "").strip()
 
 
 def test_what_the_third_server_lacks_is_said(client: openai.OpenAI, name: str, server: Server) -> None:  # noqa: F811

@@ -29,20 +29,33 @@ TESTS = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
 
 
+def three_nodes(tries: int = 3) -> Any:
+    """Ray gives a node thirty seconds to start, whatever the machine does besides, and then a bare Exception."""
+    from ray.cluster_utils import Cluster
+
+    fast = {"health_check_period_ms": 1000, "health_check_failure_threshold": 5}
+    made = Cluster()
+    try:
+        made.add_node(num_cpus=0, include_dashboard=False, _system_config=fast)
+        for _ in range(2):
+            made.add_node(num_cpus=1)
+    except Exception:
+        made.shutdown()
+        if tries == 1:
+            raise
+        return three_nodes(tries - 1)
+    return made
+
+
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """A head without engines and two nodes with one place each, all separate processes."""
     import ray
-    from ray.cluster_utils import Cluster
 
     path = os.pathsep.join([str(TESTS / "engines"), *filter(None, [os.environ.get("PYTHONPATH")])])
     monkeypatch.setenv("PYTHONPATH", path)
     monkeypatch.setenv(LEDGER, str(tmp_path / "ledger.jsonl"))
-    fast = {"health_check_period_ms": 1000, "health_check_failure_threshold": 5}
-    plain = {"_system_config": fast, "include_dashboard": False}
-    made = Cluster(initialize_head=True, head_node_args={**plain, "num_cpus": 0})
-    for _ in range(2):
-        made.add_node(num_cpus=1)
+    made = three_nodes()
     ray.init(address=made.address, log_to_driver=False, logging_level="error")
     yield made
     ray.shutdown()
