@@ -123,47 +123,68 @@ def test_an_image_reaches_the_server_whose_refusal_is_a_400(address: str, stream
 TOOL_MODEL = os.environ.get("THINKCAP_TOOL_MODEL", "")
 
 
+OSLO: list[Any] = [{"role": "user", "content": "What is the weather in Oslo?"}]
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not TOOL_MODEL, reason="THINKCAP_TOOL_MODEL names no GGUF of a model that calls tools")
 def test_tools_of_a_real_instruct_model() -> None:
-    tool = {
-        "type": "function",
-        "function": {
-            "name": "weather",
-            "description": "The weather of a city.",
-            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-        },
-    }
+    """Qwen2.5-Coder-1.5B-Instruct, say, whose calls stand between tags; what the server reads comes through.
+
+    Left to itself it writes its calls in a code block, which llama.cpp hands on as content; `required` keeps the
+    answer from ending before a call but lets text come first. A push towards the opening tag, strong enough to
+    begin with it and too weak to repeat it at once, makes it a call that llama.cpp's grammar binds and its parser
+    reads. The cap ends it before the push makes it call again.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("THINKCAP_API_KEY", KEY)
         server: list[Any] = [start_server(Path(TOOL_MODEL), 2048, 1, 2, KEY)]
-        # Over chat: tools are the server's to render and to read back.
-        served = {
-            "model": f"{server[0].listening_address}/v1",
-            "name": "instruct",
-            "options": {"transport": "chat"},
-        }
-        with gateway_running(models=[served]) as (address, _):
-            client = Client(address)
-            asked = body(
-                model="instruct",
-                messages=[{"role": "user", "content": "What is the weather in Oslo?"}],
-                max_tokens=40,
-            )
-            plain = client.post(URL, json={**asked, "max_tokens": 1}).json()
-            reply = client.post(URL, json={**asked, "tools": [tool]})
-            streamed = client.post(URL, json={**asked, "tools": [tool], "stream": True})
+        upstream = Client(server[0].listening_address, Authorization=f"Bearer {KEY}")
+        (tag,) = upstream.post("/tokenize", json={"content": "<tool_call>", "parse_special": True}).json()[
+            "tokens"
+        ]
+        free: Any = {"messages": OSLO, "tools": [WEATHER], "max_tokens": 40, "temperature": 0}
+        pushed: Any = {**free, "max_tokens": 24, "tool_choice": "required", "logit_bias": {str(tag): 23.5}}
+        plain, own = (upstream.post(URL, json=asked).json()["choices"][0] for asked in (free, pushed))
+        with gateway_running(models=[{"model": f"{server[0].listening_address}/v1", "name": "m"}]) as (address, _):
+            client = openai.OpenAI(base_url=address, api_key="x", max_retries=0, timeout=600)
+            text = client.chat.completions.create(model="m", **free).choices[0]
+            whole = client.chat.completions.create(model="m", **pushed)
+            chunks = list(client.chat.completions.create(model="m", **pushed, stream=True))
+            (call,) = whole.choices[0].message.tool_calls or ()
+            told = [
+                *OSLO,
+                {"role": "assistant", "content": "", "tool_calls": [call.model_dump()]},
+                {"role": "tool", "tool_call_id": call.id, "content": "snow, minus 7 degrees"},
+            ]
+            answer = client.chat.completions.create(model="m", messages=told, tools=[WEATHER], max_tokens=40)
         server.clear()
-    assert reply.status_code == 200, reply.text
-    found = reply.json()
-    # The server renders the tools into the prompt; small models do not always write a call its parser knows, and
-    # then it comes as content. Either way it is the model's own call, handed through.
-    assert found["usage"]["prompt_tokens"] > plain["usage"]["prompt_tokens"] + 50
-    message = found["choices"][0]["message"]
-    said = json.dumps(message.get("tool_calls") or message["content"])
-    assert "weather" in said
-    assert "Oslo" in said
-    assert (found["choices"][0]["finish_reason"] == "tool_calls") == bool(message.get("tool_calls"))
-    assert found["usage"]["completion_tokens"] <= 40
-    assert "weather" in streamed.text
-    assert streamed.text.rstrip().endswith("[DONE]")
+    assert (text.message.content, text.finish_reason) == (plain["message"]["content"], plain["finish_reason"])
+    assert "weather" in (text.message.content or "")
+    assert (call.type, call.function.name) == ("function", "weather")
+    assert json.loads(call.function.arguments) == {"city": "Oslo"}
+    (given,) = own["message"]["tool_calls"]
+    assert call.function.arguments == given["function"]["arguments"]
+    assert whole.choices[0].finish_reason == own["finish_reason"]
+    assert (whole.model_extra or {})["thinkcap"]["chosen_by"] == "tools"
+    assert whole.usage is not None
+    assert whole.usage.completion_tokens <= 24
+    pieces = [piece.function for chunk in chunks for c in chunk.choices for piece in c.delta.tool_calls or ()]
+    assert [f.name for f in pieces if f and f.name] == ["weather"]
+    assert json.loads("".join(f.arguments or "" for f in pieces if f)) == {"city": "Oslo"}
+    assert "7" in (answer.choices[0].message.content or "")
+
+
+def test_tools_are_refused_by_name_where_the_template_has_none(address: str) -> None:
+    for model in ("pebble", "pebble+close"):
+        reply = Client(address).post(URL, json=body(model=model, tools=[WEATHER]))
+        assert reply.status_code == 400, reply.text
+        assert "tools" in reply.json()["error"]["message"]

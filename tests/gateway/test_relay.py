@@ -15,6 +15,7 @@ from stub import ANSWER, THOUGHT, Stub
 
 URL = "/v1/chat/completions"
 TEXT = " ".join(ANSWER)
+TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +129,7 @@ def test_several_passes_over_chat_hold_the_cap(client: Client, stub: Stub) -> No
 
 
 def test_tools_go_through_and_come_back(client: Client, stub: Stub) -> None:
-    tools = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+    tools = [TOOL]
     reply = client.post(URL, json=body(tools=tools, tool_choice="auto", max_tokens=500)).json()
     assert reply["choices"][0]["finish_reason"] == "tool_calls"
     assert reply["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "weather"
@@ -155,6 +156,20 @@ def test_logprobs_come_whole_and_streamed(client: Client, model: str) -> None:
     _, found = streamed(client, asked)
     pieces = [c["logprobs"]["content"] for e in found for c in e["choices"] if c.get("logprobs")]
     assert [one for piece in pieces for one in piece] == odds
+
+
+def test_a_model_without_a_thinking_mode_gets_what_was_sent() -> None:
+    stub = Stub(thought=0)
+    with app_running(stub) as upstream, gateway_running(f"{upstream}/v1") as (address, _):
+        stub.bodies.clear()
+        for more in ({}, {"tools": [TOOL]}, {"model": "stub+nothink"}):
+            found = Client(address).post(URL, json=body(max_tokens=500, **more) | more).json()
+            assert found["thinkcap"]["policy"] == "nothink"
+        plain, tools, named = stub.bodies
+    assert plain["messages"] == tools["messages"] == body()["messages"]
+    assert tools["tools"] == [TOOL]
+    assert "chat_template_kwargs" not in plain
+    assert "without thinking aloud" in named["messages"][-1]["content"]
 
 
 PICTURE = [

@@ -123,6 +123,8 @@ class Gateway:
 
     async def _answer(self, call: Call, served: Served, forced: str | None, turn: _Turn) -> None:
         config = self.config
+        if call.tools and not served.tools:
+            raise Refusal(f"model '{served.name}' cannot call tools here", code="unsupported", param="tools")
         cap = call.cap or config.default_cap
         choice = choose(call, forced, cap, served.engine.card, served.profile, config.threshold)
         turn.policy = choice.spec.name

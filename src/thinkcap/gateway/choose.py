@@ -2,8 +2,8 @@
 
 The default: no thinking below `threshold` tokens, where a thought would leave no room; from there on `close`,
 which keeps a share of the cap for the answer. A model that cannot be kept from thinking always gets `close`; one
-that has no thinking mode of its own is never asked to think; a server that lets nobody begin the assistant's turn
-gets `iris` in place of `close`.
+that has no thinking mode of its own is asked nothing about it; a server that lets nobody begin the assistant's
+turn gets `iris` in place of `close`.
 
     choice = choose(call, cap=512, card=engine.card, profile=None, threshold=256)
     choice.spec.label, choice.by                                     # 'close', 'default'

@@ -40,15 +40,21 @@ class Served:
     relay: Relay | None = None
     reasoning_field: str = "reasoning_content"
     """What the server itself calls a thought."""
+    tools: bool = True
+    """Whether tools a client sends would reach the model."""
 
     def short_way(self, call: Call, choice: Choice) -> bool:
         """One call, nothing to count but what the server counts, nothing our passes would add."""
         if self.relay is None or call.n > 1 or choice.spec.options:
             return False
+        card = self.engine.card
+        if card.switch == "prompt":
+            # No-think is a sentence in the caller's message here: only who asked for a policy gets it.
+            return choice.by not in ("request", "profile")
         if choice.spec.name == "nothink":
-            return "nothink" in self.engine.card.modes
+            return "nothink" in card.modes
         # By ids the thought is counted exactly; over chat only the server can.
-        return choice.spec.name == "think" and (self.engine.card.transport == "chat" or bool(call.tools))
+        return choice.spec.name == "think" and (card.transport == "chat" or bool(call.tools))
 
 
 class Models:
@@ -123,10 +129,11 @@ async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> S
             )
         relay = await _relay(wanted.model, name, engine, config, metrics) if remote else None
         field = await _field(wanted.model, engine, config) if remote else engine.card.reasoning_field
+        tools = await relay.takes_tools() if relay else engine.card.tools
     except BaseException:
         await engine.aclose()
         raise
-    return Served(name, engine, profile, relay, field)
+    return Served(name, engine, profile, relay, field, tools)
 
 
 def _patience(config: ServeConfig) -> Patience:
@@ -142,12 +149,12 @@ def _patience(config: ServeConfig) -> Patience:
 
 
 async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, metrics: Metrics) -> Relay | None:
-    """None where the thinking switch is no field of a request (a prompt or an empty block of ours)."""
+    """None where every request needs an empty block of ours."""
     card = engine.card
-    if card.switch not in ("native", "none"):
+    if card.switch == "block":
         return None
     found: dict[Mode, Mapping[str, Any]] = {"think": {}, "nothink": {}}
-    for mode in card.modes:
+    for mode in card.modes if card.switch != "prompt" else ():
         found[mode] = await _switches(engine, mode)
     key = next((os.environ[k] for k in ("THINKCAP_API_KEY", "OPENAI_API_KEY") if os.environ.get(k)), None)
     waits = Waits(config.connect_timeout_s, config.stall_timeout_s, config.request_timeout_s, config.attempts)

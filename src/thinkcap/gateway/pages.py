@@ -106,7 +106,7 @@ def _entry(served: Served) -> dict[str, Any]:
             "policies": [name for name in POLICIES if name != "placebo"],
             "profile": served.profile is not None,
             "modes": list(card.modes),
-            "tools": card.tools or served.relay is not None,
+            "tools": served.tools and (card.tools or served.relay is not None),
             "formats": card.formats,
             "reasoning_field": served.reasoning_field,
         },

@@ -211,6 +211,16 @@ class Relay:
         except (Broken, Nonsense, TimeoutError) as err:
             raise _final(_named(err)) from err
 
+    async def takes_tools(self) -> bool:
+        """llama-server drops tools without a word where its template has no place for them, and says so here."""
+        try:
+            async with self._upstream.ask("GET", f"{self._root}/props", b"", _READY_S) as reply:
+                found = msgspec.json.decode(await reply.read(_READY_S)) if reply.status == 200 else None
+        except (Broken, Nonsense, TimeoutError, msgspec.DecodeError, RecursionError):
+            return True
+        caps = found.get("chat_template_caps") if isinstance(found, dict) else None
+        return not isinstance(caps, dict) or caps.get("supports_tools") is not False
+
     async def ready(self) -> bool:
         try:
             async with self._upstream.ask("GET", self._models, b"", _READY_S) as reply:
