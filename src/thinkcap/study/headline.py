@@ -71,6 +71,10 @@ def _instead(found: Findings, caps: list[int]) -> tuple[list[str], dict[str, Any
         plain = thought.get(cap)
         rather = ""
         if plain is not None and name != "think":
+            if cap != caps[0] and (plain.accuracy.value or 0) >= (accuracy.value or 0):
+                # Where thinking does as well, nothing has to be done instead.
+                said.append(f"With {cap} tokens, thinking alone: {_got(plain.accuracy.value, plain.mean_tokens)}.")
+                continue
             rather = f", instead of {_got(plain.accuracy.value, plain.mean_tokens)} by thinking"
         said.append(f"With {cap} tokens, {name}: {_got(accuracy.value, tokens)}{rather}.")
     return said, numbers
