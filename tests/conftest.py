@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The same examples every time: what passes here passes there, and a failure can be looked at twice. And no clock: a
-# busy machine is not a failure.
+# The same examples every time: what passes here passes there, and a failure can be looked at twice. And no clock:
+# a busy machine is not a failure.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
