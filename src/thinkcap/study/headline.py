@@ -71,7 +71,7 @@ def _instead(found: Findings, caps: list[int]) -> tuple[list[str], dict[str, Any
         plain = thought.get(cap)
         rather = ""
         if plain is not None and name != "think":
-            if cap != caps[0] and (plain.accuracy.value or 0) >= (accuracy.value or 0):
+            if (plain.accuracy.value or 0) >= (accuracy.value or 0):
                 # Where thinking does as well, nothing has to be done instead.
                 said.append(f"With {cap} tokens, thinking alone: {_got(plain.accuracy.value, plain.mean_tokens)}.")
                 continue
