@@ -23,6 +23,7 @@ from typing import Any
 
 import aiohttp
 
+from page import written
 from thinkcap.engines.llamacpp import start_server
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
@@ -34,7 +35,6 @@ from thinkcap.tasks import load
 from thinkcap.tasks.extract import extract
 from thinkcap.tasks.grade import Grader
 
-BEGIN, END = "<!-- contract -->", "<!-- end of contract -->"
 BANDS = ((16, 63), (64, 127), (128, 255), (256, 511), (512, 1024))
 
 
@@ -157,15 +157,6 @@ def table(rows: list[dict[str, Any]], total: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def written(page: Path, text: str) -> None:
-    """The table between the page's two marks, so that no figure there is typed by hand."""
-    head, mark, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not mark or not end:
-        raise SystemExit(f"'{page}' has no marks {BEGIN} and {END} to write between")
-    page.write_text(f"{head}{mark}\n```\n{text}\n```\n{end}{tail}", encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=2000)
@@ -184,7 +175,7 @@ def main() -> None:
     if args.json:
         args.json.write_text(json.dumps({"total": total, "rows": found["rows"]}))
     if args.page:
-        written(args.page, text)
+        written(args.page, "contract", f"```\n{text}\n```")
     raise SystemExit(
         1 if total["answers above their cap"] or total["of these, no-think would have answered"] else 0
     )

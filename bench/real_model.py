@@ -17,6 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from page import written
+
 DOCS = Path(__file__).parents[1] / "docs"
 TABLES = ("compute-matched", "thinking-tax")
 
@@ -27,15 +29,6 @@ def said(*words: str) -> str:
     if found.returncode:
         raise SystemExit(f"thinkcap {' '.join(words)} ended with {found.returncode}: {found.stderr.strip()}")
     return found.stdout.strip()
-
-
-def written(page: Path, name: str, text: str) -> None:
-    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    head, mark, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, close, tail = rest.partition(end)
-    if not mark or not close:
-        raise SystemExit(f"'{page}' has no marks {begin} and {end} to write between")
-    page.write_text(f"{head}{mark}\n{text}\n{close}{tail}", encoding="utf-8")
 
 
 def lengths(run: Path) -> str:
