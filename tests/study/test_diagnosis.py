@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from arms import made
 from click.testing import CliRunner
 
 from thinkcap.cli import main
@@ -20,21 +20,6 @@ from thinkcap.study.records import Arm, Records
 BUDGETS = (128, 256, 512, 1024, 2048)
 
 
-def arm(policy: str, budget: int, right: np.ndarray, tokens: np.ndarray, ended: np.ndarray, **more: Any) -> Arm:
-    n = len(right)
-    about: dict[str, Any] = {"file": "study", "criterion": "end-of-turn token", "model": "m", "task": "t"}
-    return Arm(
-        policy=policy,
-        budget=budget,
-        question=np.arange(n),
-        right=right,
-        tokens=tokens,
-        ended=ended,
-        content=np.arange(1, n + 1).astype(np.uint64),
-        **(about | more),
-    )
-
-
 def study(n: int = 600, seed: int = 0, scale: float = 500.0) -> list[Arm]:
     """Chains exponential with the given mean; right with 0.95 when ended, 0.1 when cut; direct answers 0.75."""
     rng = np.random.default_rng(seed)
@@ -44,11 +29,11 @@ def study(n: int = 600, seed: int = 0, scale: float = 500.0) -> list[Arm]:
     arms = []
     for b in BUDGETS:
         ended = length <= b
-        arms.append(arm("think", b, luck < np.where(ended, 0.95, 0.1), np.minimum(length, b), ended))
-        arms.append(arm("nothink", b, direct & (short <= b), np.minimum(short, b), short <= b))
+        arms.append(made("think", b, luck < np.where(ended, 0.95, 0.1), np.minimum(length, b), ended))
+        arms.append(made("nothink", b, direct & (short <= b), np.minimum(short, b), short <= b))
         stage = np.where(ended, "think", "extract").astype(object)
         rescued = luck < np.where(ended, 0.95, 0.6)
-        arms.append(arm("iris", b, rescued, np.minimum(length, b), ended, extra={"stage_name": stage}))
+        arms.append(made("iris", b, rescued, np.minimum(length, b), ended, extra={"stage_name": stage}))
     return arms
 
 

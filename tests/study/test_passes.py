@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arms import made
 
 from thinkcap.study.diagnosis import diagnose
 from thinkcap.study.escalation import escalations
@@ -26,17 +27,7 @@ def marks(text: str) -> np.ndarray:
 
 
 def arm(policy: str, budget: int, right: str, ended: str | None = None, **more: Any) -> Arm:
-    n = len(right)
-    about: dict[str, Any] = {"file": "study", "criterion": "end-of-turn token", "model": "m", "task": "t"}
-    return Arm(
-        policy=policy,
-        budget=budget,
-        question=np.arange(n),
-        right=marks(right),
-        ended=None if ended is None else marks(ended),
-        content=np.arange(1, n + 1).astype(np.uint64),
-        **(about | more),
-    )
+    return made(policy, budget, marks(right), ended=None if ended is None else marks(ended), **more)
 
 
 def staged(stages: str) -> dict[str, np.ndarray]:

@@ -6,37 +6,15 @@ from pathlib import Path
 
 import click
 
+from thinkcap.cli.logs import reads_logs
 from thinkcap.core.errors import ConfigError
 
 
 @click.command("diagnose")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Everything under stable names, as JSON.")
-@click.option(
-    "--map", "columns", metavar="FIELD=COLUMN,...", help="Columns of a plain JSONL or CSV: id=idx,correct=acc."
-)
-@click.option(
-    "--as",
-    "policies",
-    multiple=True,
-    metavar="POLICY",
-    help="What a log does not say: think, nothink, ... Once, or once per file.",
-)
-@click.option(
-    "--budget",
-    "budgets",
-    multiple=True,
-    type=click.IntRange(min=1),
-    help="The cap of a log that does not store it. Once, or once per file.",
-)
+@reads_logs
 @click.option("--model", help="Only this model's rows of a log that holds several.")
-@click.option(
-    "--stop",
-    type=click.Choice(["event", "flag"]),
-    default="event",
-    show_default=True,
-    help="The end of a chain as observed, or a flag the log stores.",
-)
 @click.option(
     "--draws", type=click.IntRange(min=0), default=1000, show_default=True, help="Bootstrap draws; 0 for none."
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from thinkcap.cli.logs import reads_logs
 from thinkcap.core.errors import ConfigError
 
 
@@ -26,16 +27,7 @@ from thinkcap.core.errors import ConfigError
 @click.option("--published", type=click.Path(path_type=Path), help="JSON of printed numbers for a last column.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Write a README's picture (.svg, .png).")
 @click.option("--open", "show", is_flag=True, help="Open the explorer in a browser.")
-@click.option("--map", "columns", metavar="FIELD=COLUMN,...", help="Columns of a plain JSONL or CSV.")
-@click.option("--as", "policies", multiple=True, metavar="POLICY", help="What a log does not say: think, nothink.")
-@click.option("--budget", "budgets", multiple=True, type=click.IntRange(min=1), help="The cap a log lacks.")
-@click.option(
-    "--stop",
-    type=click.Choice(["event", "flag"]),
-    default="event",
-    show_default=True,
-    help="The end of a chain as observed, or a flag the log stores.",
-)
+@reads_logs
 def command(paths: tuple[Path, ...], **options: Any) -> None:
     """Look at a study: the explorer, and tables and figures to cite, of studies and of any tool's logs.
 

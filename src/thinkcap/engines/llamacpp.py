@@ -34,8 +34,7 @@ _EACH = 8
 """Flows a replica: measured on a small model, 4 to 16 make the most of a core."""
 _MOST = 16
 _REMEMBERED_MIB = 256
-"""For prompts whose slot went to another: an answer pass finds its thought read already. Measured: without it, a
-study of many methods takes 40 % more processor time."""
+"""For prompts whose slot went to another: an answer pass then finds its thought read already."""
 _SPARE = 4
 """HTTP threads beyond one a slot, for templates and tokenizing."""
 

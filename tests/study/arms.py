@@ -1,0 +1,31 @@
+"""An arm of a study made by hand: question by question what was right, spent and ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thinkcap.study.records import Arm
+
+
+def made(
+    policy: str,
+    budget: int,
+    right: np.ndarray,
+    tokens: np.ndarray | None = None,
+    ended: np.ndarray | None = None,
+    **more: Any,
+) -> Arm:
+    n = len(right)
+    about: dict[str, Any] = {"file": "study", "criterion": "end-of-turn token", "model": "m", "task": "t"}
+    return Arm(
+        policy=policy,
+        budget=budget,
+        question=np.arange(n),
+        right=right,
+        tokens=tokens,
+        ended=ended,
+        content=np.arange(1, n + 1).astype(np.uint64),
+        **(about | more),
+    )
