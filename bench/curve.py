@@ -2,11 +2,11 @@
 
     python bench/curve.py http://localhost:8000/v1#pebble --lm-eval .venv-logs/bin/lm_eval --page docs/servers.md
 
-Both ask the same questions in the same words with the same limits, 64 at a time; all answers are read and graded
-by the same grader. The harness runs `--cells` of the mode-budget pairs (all by default) as the processes its users
-start; where some are left out, its total is the mean of those measured times all, and says so. Last comes one
-budget alone, where a stored curve can gain nothing. The server must not part the reasoning off
-(no --reasoning-parser): the harness reads the content only.
+Both ask the same questions in the same words with the same limits, as many at a time; all answers are read and
+graded by the same grader. An unmeasured run first warms the server. The harness runs `--cells` of the mode-budget
+pairs (all by default) as the processes its users start; where some are left out, its total is the mean of those
+measured times all, and says so. Last comes one budget alone, where a stored curve can gain nothing. The server
+must not part the reasoning off (no --reasoning-parser): the harness reads the content only.
 """
 
 from __future__ import annotations
@@ -159,13 +159,21 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
     def asked(cell: Cell, folder: Path = harness, limit: int = 0) -> tuple[float, dict[str, str]]:
         return theirs(args.lm_eval, args.url, cell, args.flows, folder, limit)
 
+    ours(args.url, [min(budgets)], args.questions, args.flows, args.out / "warm")
     # One question, one token: what a process takes before it asks.
     start_theirs = min(asked((mode, 1), limit=1)[0] for mode in MODES)
     start_ours = ours(args.url, [1], 1, args.flows, args.out / "start").seconds
-    curve = ours(args.url, budgets, args.questions, args.flows, args.out / "all")
+    runs: list[Curve] = []
+
+    def again() -> None:
+        """Ours, among the harness's runs: another load of the machine must not be taken for a difference."""
+        runs.append(ours(args.url, budgets, args.questions, args.flows, args.out / f"ours-{len(runs)}"))
+
+    again()
+    curve = runs[0]
     table: list[dict[str, Any]] = []
     until = time.monotonic() + 60 * args.minutes
-    for cell in chosen:
+    for at, cell in enumerate(chosen, 1):
         if args.minutes and table and time.monotonic() > until:
             break
         wall, said = asked(cell)
@@ -173,8 +181,8 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
         row = {"mode": cell[0], "budget": cell[1], "ours": curve.accuracy[cell], "theirs": found, "seconds": wall}
         table.append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
-    # Once more at the end: another load of the machine must not be taken for a difference.
-    after = ours(args.url, budgets, args.questions, args.flows, args.out / "again")
+        if at * args.spread // count > len(runs) - 1:
+            again()
     one = budgets[len(budgets) // 2]
     alone = ours(args.url, [one], args.questions, args.flows, args.out / "one")
     write_task(tasks, args.out / "one-budget")
@@ -184,8 +192,8 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
         "flows": args.flows,
         "cells": len(pairs),
         "measured": len(table),
-        "ours_s": max(curve.seconds, after.seconds),
-        "ours_both_s": [curve.seconds, after.seconds],
+        "ours_s": mean([run.seconds for run in runs]),
+        "ours_each_s": [run.seconds for run in runs],
         "ours_tokens": curve.tokens,
         "tokens_alone": curve.alone,
         "ours_start_s": start_ours,
@@ -214,15 +222,16 @@ def told(found: Mapping[str, Any]) -> str:
         "",
         "| seconds | thinkcap | lm-evaluation-harness | times |",
         "|---|---|---|---|",
-        line(f"all {cells} cells (ours: the slower of two)", mine, harness, how),
+        line(f"all {cells} cells (ours: mean of {len(found['ours_each_s'])})", mine, harness, how),
         line("without the harness's starts", mine, harness - cells * start),
         line("without anyone's start", mine - start_ours, harness - cells * start),
         line(f"one budget ({one['budget']}), both modes", alone, twice),
         line("one budget, without anyone's start", alone - start_ours, twice - 2 * start),
         "",
         f"{found['ours_tokens']:,} tokens generated instead of {found['tokens_alone']:,}.",
-        f"The same accuracy in {alike} of {len(table)} cells. Ours before and after the harness's runs: "
-        f"{found['ours_both_s'][0]:.1f} and {found['ours_both_s'][1]:.1f} s.",
+        f"The same accuracy in {alike} of {len(table)} cells. Ours, spread among the harness's runs: "
+        + ", ".join(f"{seconds:.1f}" for seconds in found["ours_each_s"])
+        + " s.",
         "",
         "| budget | " + " | ".join(f"{mode}: thinkcap, harness" for mode in MODES) + " | harness, s |",
         "|---|" + "---|" * (len(MODES) + 1),
@@ -246,11 +255,15 @@ def main() -> None:
     parser.add_argument("--lm-eval", required=True, help="Its program, in an environment of its own.")
     parser.add_argument("--budgets", default=DENSE)
     parser.add_argument("--questions", type=int, default=200)
-    parser.add_argument("--flows", type=int, default=64)
+    parser.add_argument("--flows", type=int, default=256)
+    parser.add_argument(
+        "--spread", type=int, default=4, help="Parts of the harness's runs that ours stand between."
+    )
     parser.add_argument("--cells", type=int, default=0, help="How many of the harness's runs to make; 0 for all.")
     parser.add_argument("--minutes", type=float, default=0, help="Start none after this long; 0 for no end.")
     parser.add_argument("--out", type=Path, default=Path("runs/curve"), help="A new folder.")
     parser.add_argument("--page", type=Path, help="Write the report between the marks of this page.")
+    parser.add_argument("--mark", default="curve", help="The marks' name.")
     args = parser.parse_args()
     if args.out.exists():
         parser.error(f"'{args.out}' is there already; what it holds would be used again and not be measured")
@@ -258,7 +271,7 @@ def main() -> None:
     (args.out / "curve.json").write_text(json.dumps(found, indent=1) + "\n")
     print(told(found))
     if args.page:
-        written(args.page, "curve", told(found))
+        written(args.page, args.mark, told(found))
 
 
 if __name__ == "__main__":

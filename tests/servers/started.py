@@ -42,6 +42,7 @@ def command(kind: str, port: int) -> tuple[list[str], str]:
         words = ["-m", "vllm.entrypoints.openai.api_server", "--model", str(pebble_hf())]
         words += ["--served-model-name", "pebble", "--dtype", "float32", "--max-num-seqs", "64"]
         words += ["--max-model-len", str(CONTEXT), "--reasoning-parser", "qwen3", "--enforce-eager"]
+        words += ["--distributed-executor-backend", "uni"]
         return [sys.executable, *words, "--host", "127.0.0.1", "--port", str(port)], "pebble"
     if kind == "llama":
         script = (
@@ -68,6 +69,8 @@ def launch(kind: str, folder: Path) -> tuple[subprocess.Popen[bytes], Server]:
     (folder / "hub").mkdir()
     env["HF_HUB_CACHE"] = str(folder / "hub")
     env.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+    # vLLM's own worker process is waited for in a busy loop, which takes one of two cores from everyone.
+    env.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
     with log.open("wb") as out:
         process = subprocess.Popen(words, stdout=out, stderr=out, env=env, start_new_session=True)
     deadline = time.monotonic() + READY_S

@@ -89,13 +89,17 @@ class Batch:
 
     def _forward(self, rows: list[list[int]], padded: Any, cache: Any, past: int) -> Any:
         import torch
+        from torch.nn.attention import SDPBackend, sdpa_kernel
 
+        # Not cuDNN's attention: it makes a new plan for every length, so for every token, and that takes longer
+        # than all the rest of a step.
+        kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
         device = self._model.device
         ids = torch.tensor(rows, device=device)
         columns = torch.arange(past + ids.shape[1], device=device)
         seen = (columns[None, :] >= padded[:, None]).long()
         places = (columns[None, past:] - padded[:, None]).clamp(min=0)
-        with torch.inference_mode():
+        with torch.inference_mode(), sdpa_kernel(kernels):
             out = self._model(
                 input_ids=ids,
                 attention_mask=seen,

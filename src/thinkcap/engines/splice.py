@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from thinkcap.core.engine import Prompt
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import HERE
-from thinkcap.core.types import Request, Span
+from thinkcap.core.types import Message, Request, Span
 from thinkcap.engines.manner import Manner, Render, switches
 
 Ids = tuple[int, ...]
 Tokenize = Callable[[str, bool], Awaitable[Ids]]
 """Text in, ids out; the flag says whether the text begins the prompt (a BOS token may be due)."""
+Whole = Callable[[Sequence[Message], Mapping[str, Any]], Awaitable[Ids]]
 
 T = TypeVar("T")
 
@@ -46,10 +47,13 @@ class Recent(Generic[T]):
 
 
 class Splicer:
-    def __init__(self, manner: Manner, render: Render, tokenize: Tokenize) -> None:
+    """`whole` renders and tokenizes in one go, for servers that do; used where nothing is inserted."""
+
+    def __init__(self, manner: Manner, render: Render, tokenize: Tokenize, whole: Whole | None = None) -> None:
         self._manner = manner
         self._render = render
         self._tokenize = tokenize
+        self._whole = whole
         self._heads: Recent[tuple[Ids, ...]] = Recent(8192)
         self._texts: Recent[Ids] = Recent(8192)
 
@@ -95,6 +99,8 @@ class Splicer:
         key = json.dumps([request.mode, split, messages], sort_keys=True, default=dict)
 
         async def make() -> tuple[Ids, ...]:
+            if self._whole and not split:
+                return (await self._whole(messages, switches(request.mode)),)
             text = await self._render(messages, switches(request.mode))
             # Without traces to insert, a mark in somebody's question is an ordinary character.
             texts = text.split(HERE) if split else [text]

@@ -17,7 +17,8 @@ from thinkcap.engines.binding import bound, constraints, fitting, schema
 from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client
 from thinkcap.engines.manner import Manner
-from thinkcap.engines.splice import Ids, Recent, Splicer
+from thinkcap.engines.pieces import Pieces
+from thinkcap.engines.splice import Ids, Splicer
 
 _OPTIONS = {
     "stop": "stop",
@@ -34,9 +35,9 @@ class VllmServer:
         self.card = card
         self._client = client
         self._model = served
-        self._splicer = Splicer(manner, self.render, self.tokenize)
+        self._splicer = Splicer(manner, self.render, self.tokenize, self._template)
         self._ends: set[int] = set()
-        self._read: Recent[str] = Recent(65536)
+        self._pieces = Pieces(self._detokenize, card.close_id, card.close_tag)
         self._slots = asyncio.Semaphore(card.concurrency)
         self._served = Served(card.model)
 
@@ -72,29 +73,14 @@ class VllmServer:
         return await self._output(answer, len(ids), limit, streamed=emit is not None)
 
     async def read(self, ids: Sequence[int]) -> str:
-        kept = tuple(i for i in ids if i not in self._ends)
-        if not kept:
-            return ""
-        body = {"model": self._model, "tokens": kept}
-        return await self._read.get(
-            kept, lambda: self._client.post("/detokenize", body, lambda j: str(j["prompt"]))
-        )
+        return await self._pieces.text(self._said(ids))
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
     async def render(self, messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
         """Through ids and back: vLLM shows no rendered text, and special tokens survive the way."""
-        body = {
-            "model": self._model,
-            "messages": list(map(dict, messages)),
-            "add_generation_prompt": True,
-            "chat_template_kwargs": dict(switches),
-        }
-        ids = await self._client.post("/tokenize", body, lambda j: list(map(int, j["tokens"])))
-        return await self._client.post(
-            "/detokenize", {"model": self._model, "tokens": ids}, lambda j: str(j["prompt"])
-        )
+        return await self._detokenize(await self._template(messages, switches))
 
     async def tokenize(self, text: str, first: bool) -> Ids:
         """The template has written its BOS itself, so none is ever added here."""
@@ -102,6 +88,23 @@ class VllmServer:
             return ()
         body = {"model": self._model, "prompt": text, "add_special_tokens": False}
         return await self._client.post("/tokenize", body, lambda j: tuple(map(int, j["tokens"])))
+
+    async def _template(self, messages: Sequence[Message], switches: Mapping[str, Any]) -> Ids:
+        body = {
+            "model": self._model,
+            "messages": list(map(dict, messages)),
+            "add_generation_prompt": True,
+            "chat_template_kwargs": dict(switches),
+        }
+        return await self._client.post("/tokenize", body, lambda j: tuple(map(int, j["tokens"])))
+
+    async def _detokenize(self, ids: Ids) -> str:
+        return await self._client.post(
+            "/detokenize", {"model": self._model, "tokens": ids}, lambda j: str(j["prompt"])
+        )
+
+    def _said(self, ids: Sequence[int]) -> Ids:
+        return tuple(i for i in ids if i not in self._ends)
 
     async def _streamed(self, body: Mapping[str, Any], emit: Emit) -> dict[str, Any]:
         whole: dict[str, Any] = {"token_ids": [], "text": "", "finish_reason": None}
@@ -132,6 +135,8 @@ class VllmServer:
         word = isinstance(answer.get("stop_reason"), str)
         if finish == "stop" and not word:
             self._ends.add(ids[-1])
+        if not word:
+            self._pieces.compare(self._said(ids), answer["text"])
         text = answer["text"] if word or streamed else await self.read(ids)
         return Output(
             text,
