@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 
-.PHONY: setup study test test-all test-servers check format clean
+.PHONY: setup study test test-all setup-servers test-servers check format clean
 
 setup: $(STAMP)
 
@@ -36,7 +36,9 @@ $(SERVERS)/.installed: pyproject.toml tests/servers/vllm_metadata.py
 	$(SERVERS)/bin/python tests/servers/vllm_metadata.py
 	@touch $@
 
-test-servers: $(SERVERS)/.installed
+setup-servers: $(SERVERS)/.installed
+
+test-servers: setup-servers
 	$(SERVERS)/bin/python -m pytest -m "servers or slow" --timeout 900 --durations 8 tests/servers tests/study/test_cluster.py
 	$(SERVERS)/bin/python -m pytest tests/engines
 
