@@ -131,6 +131,17 @@ def test_the_first_words_fit_what_was_seen(budgets: tuple[int, ...], direct: flo
     assert diagnose(Records(tuple(arms)), draws=0).verdict[0].text.startswith(words)
 
 
+@pytest.mark.parametrize("opened", [0, 1])
+def test_a_model_that_never_opens_a_thought_is_told_first(opened: int) -> None:
+    arms = [
+        made(mode, b, np.ones(40, dtype=bool), np.full(40, 30), np.ones(40, dtype=bool), extra=extra)
+        for b in (64, 128)
+        for mode, extra in (("nothink", {}), ("think", {"tokens_think": np.arange(40) * 0 + opened * (b == 128)}))
+    ]
+    first, *_ = diagnose(Records(tuple(arms)), draws=0).verdict
+    assert first.text.startswith("None of the 80 answers in thinking mode opened a thought") == (opened == 0)
+
+
 def test_json_is_plain_and_stable(found: Diagnosis) -> None:
     page = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert set(page) == {

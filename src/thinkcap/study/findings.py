@@ -54,6 +54,8 @@ class ArmSummary:
     stop: StopPrecision | None
     made: Mapping[str, str]
     """Hardware, dtype, engine, prompts and grader, where the run says so."""
+    thoughts: int | None = None
+    """Rows of plain thinking in which a thought was opened; None where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ def summary(arm: Arm) -> ArmSummary:
         parts,
         stop,
         arm.made,
+        int((arm.extra["tokens_think"] > 0).sum()) if "tokens_think" in arm.extra else None,
     )
 
 

@@ -13,6 +13,25 @@ from thinkcap.study.words import Sentence, percent
 
 
 def headline(found: Findings) -> list[Sentence]:
+    return [*_unopened(found), *_pays(found)]
+
+
+def _unopened(found: Findings) -> list[Sentence]:
+    """A model that a prompt asks to think may never open a thought; then the two modes are two prompts."""
+    arms = [a for a in found.arms if a.policy == found.read_as and a.budget is not None]
+    if not arms or any(a.thoughts != 0 for a in arms):
+        return []
+    asked = sum(a.n for a in arms)
+    return [
+        Sentence(
+            f"None of the {asked} answers in thinking mode opened a thought: what follows compares two prompts, "
+            f"not thinking with answering at once. Has the model a thinking mode, and are its tags known?",
+            {"thoughts": 0, "n": asked},
+        )
+    ]
+
+
+def _pays(found: Findings) -> list[Sentence]:
     """Empty where the two modes were not run at one budget: then nothing can be said first."""
     seen = found.crossover
     if seen is None or not found.budgets:
