@@ -263,7 +263,6 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=0, help="Start none after this long; 0 for no end.")
     parser.add_argument("--out", type=Path, default=Path("runs/curve"), help="A new folder.")
     parser.add_argument("--page", type=Path, help="Write the report between the marks of this page.")
-    parser.add_argument("--mark", default="curve", help="The marks' name.")
     args = parser.parse_args()
     if args.out.exists():
         parser.error(f"'{args.out}' is there already; what it holds would be used again and not be measured")
@@ -271,7 +270,7 @@ def main() -> None:
     (args.out / "curve.json").write_text(json.dumps(found, indent=1) + "\n")
     print(told(found))
     if args.page:
-        written(args.page, args.mark, told(found))
+        written(args.page, "curve", told(found))
 
 
 if __name__ == "__main__":

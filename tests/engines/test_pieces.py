@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from hypothesis import given
@@ -42,8 +43,8 @@ class Server:
 async def test_the_text_is_the_detokenizers(texts: list[Ids]) -> None:
     pieces = Pieces(Server(bytewise), MARK, SHOWN)
     for ids in texts:
-        assert await pieces.text(ids) == bytewise(ids)
-        pieces.compare(ids, bytewise(ids))
+        assert await pieces.compared(ids, bytewise(ids)) == bytewise(ids)
+        assert await pieces.text(ids[1:]) == bytewise(ids[1:])
 
 
 async def test_all_cuts_of_a_trace_take_one_call() -> None:
@@ -72,16 +73,27 @@ async def test_without_a_mark_every_text_is_asked_for() -> None:
     assert server.calls == 2
 
 
-async def test_pieces_that_do_not_add_up_to_what_was_written_are_never_used_again() -> None:
+async def test_pieces_that_do_not_add_up_to_what_was_written_are_not_even_used_once() -> None:
     server = Server(wordwise)
     pieces = Pieces(server, MARK, SHOWN)
     ids = (0, 4, 1)
-    joined = await pieces.text(ids)
-    pieces.compare(ids, "a twelve b")
-    assert joined != "a twelve b" == await pieces.text(ids)
+    assert await pieces.compared(ids, "a twelve b") == wordwise(ids) == "a twelve b"
     asked = server.calls
     assert await pieces.text((4, 1)) == wordwise((4, 1))
     assert server.calls == asked + 1
+
+
+async def test_flows_that_learn_while_another_finds_the_pieces_wrong_get_the_detokenizers_text() -> None:
+    ids = tuple(range(3000))
+
+    async def slow(asked: Ids) -> str:
+        await asyncio.sleep(0)
+        return "".join(SHOWN if i == MARK else f" {i}" for i in asked) if len(asked) > 3 else "other"
+
+    pieces = Pieces(slow, MARK, SHOWN)
+    long, short = await asyncio.gather(pieces.text(ids), pieces.compared((1, 2), "other"))
+    assert short == "other"
+    assert long == await slow(ids)
 
 
 async def test_a_mark_that_reads_otherwise_makes_no_pieces() -> None:

@@ -5,8 +5,8 @@ used only where they are whole characters, and only as long as they add up to th
 for a tokenizer whose words depend on their neighbours they do not, and then every text is asked for.
 
     pieces = Pieces(detokenize, mark=151668, shown="</think>")
-    text = await pieces.text(ids)
-    pieces.compare(ids, written)
+    text = await pieces.compared(ids, written)
+    cut = await pieces.text(ids[:64])
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ class Pieces:
         if not ids:
             return ""
         if self._mark is not None:
-            await self._learn(tuple({i for i in ids if i not in self._known}))
+            await self._learn(tuple({i for i in ids if i not in self._known}), self._mark)
         joined = self._joined(ids)
         return await self._asked.get(ids, lambda: self._detokenize(ids)) if joined is None else joined
 
-    def compare(self, ids: Ids, written: str) -> None:
-        """What the server wrote must be what the pieces say, or they are not used again."""
-        if self._joined(ids) not in (None, written):
-            self._mark = None
+    async def compared(self, ids: Ids, written: str) -> str:
+        """The text of ids the server has just written; where the pieces say otherwise they are not used again."""
+        text = await self.text(ids)
+        if self._joined(ids) in (None, written):
+            return text
+        self._mark = None
+        return await self.text(ids)
 
     def _joined(self, ids: Ids) -> str | None:
         if self._mark is None:
@@ -48,11 +51,10 @@ class Pieces:
         text = "".join([self._known.get(i, _BROKEN) for i in ids])
         return None if _BROKEN in text else text
 
-    async def _learn(self, new: Ids) -> None:
+    async def _learn(self, new: Ids, mark: int) -> None:
         for at in range(0, len(new), _AT_ONCE):
             some = new[at : at + _AT_ONCE]
-            assert self._mark is not None
-            marked = (self._mark, *(i for one in some for i in (one, self._mark)))
+            marked = (mark, *(i for one in some for i in (one, mark)))
             found = (await self._detokenize(marked)).split(self._shown)
             if len(found) != len(some) + 2 or found[0] or found[-1]:
                 self._mark = None

@@ -135,9 +135,9 @@ class VllmServer:
         word = isinstance(answer.get("stop_reason"), str)
         if finish == "stop" and not word:
             self._ends.add(ids[-1])
-        if not word:
-            self._pieces.compare(self._said(ids), answer["text"])
-        text = answer["text"] if word or streamed else await self.read(ids)
+        text = answer["text"]
+        if not (word or streamed):
+            text = await self._pieces.compared(self._said(ids), text)
         return Output(
             text,
             finish == "stop",
