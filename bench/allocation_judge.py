@@ -15,7 +15,7 @@ from thinkcap.allocate.fit import Score, score
 from thinkcap.allocate.model import KINDS
 from thinkcap.allocate.split import Pass
 from thinkcap.allocate.stop import fit_stopping, walk
-from thinkcap.diagnose.bootstrap import percentile_interval
+from thinkcap.statistics.bootstrap import percentile_interval
 
 DRAWS = 4000
 
@@ -35,7 +35,7 @@ def span(draws: np.ndarray, level: float = 0.95, unit: float = 100) -> str:
 
 
 def judge(runs: Path, figures: Path | None, margin: float, risk: float, price: float) -> None:
-    from thinkcap.study.allocation import load
+    from thinkcap.calibrate.allocation import load
 
     sides = {}
     for kind in ("fit", "judge"):

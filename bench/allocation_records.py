@@ -11,9 +11,9 @@ import numpy as np
 
 from thinkcap.allocate.guarantee import harm_bound, learn_then_test
 from thinkcap.allocate.split import Pass, Passes, Plan, optimal
-from thinkcap.diagnose.bootstrap import percentile_interval
-from thinkcap.study.importers import read
-from thinkcap.study.records import Arm, matched
+from thinkcap.logs.arms import Arm, matched
+from thinkcap.logs.read import read
+from thinkcap.statistics.bootstrap import percentile_interval
 
 FILES = "nothink_baseline_Qwen3-8B_gsm8k_*.json"
 IRIS = "iris_Qwen3_8B_b1256_b2512_ba128_*.json"

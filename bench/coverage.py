@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thinkcap.diagnose.crossover import empirical, empirical_with_interval
-from thinkcap.diagnose.hazard import decreasing
-from thinkcap.diagnose.paired import difference_interval
-from thinkcap.diagnose.precision import clopper_pearson, wilson
-from thinkcap.diagnose.survival import survival
+from thinkcap.statistics.crossover import empirical, empirical_with_interval
+from thinkcap.statistics.hazard import decreasing
+from thinkcap.statistics.paired import difference_interval
+from thinkcap.statistics.precision import clopper_pearson, wilson
+from thinkcap.statistics.survival import survival
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 BUDGETS = [128, 256, 512, 1024, 2048]

@@ -26,10 +26,10 @@ from typing import Any
 from page import written
 from thinkcap.core.thinking import split
 from thinkcap.core.types import Question
+from thinkcap.grading.extract import extract
+from thinkcap.grading.grade import Grader
 from thinkcap.study.config import DENSE, parse_budgets
 from thinkcap.tasks import Task, load
-from thinkcap.tasks.extract import extract
-from thinkcap.tasks.grade import Grader
 
 MODES = ("think", "nothink")
 Cell = tuple[str, int]

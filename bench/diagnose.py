@@ -60,8 +60,8 @@ def write_rows(path: Path, rows: int) -> None:
 
 
 def measure(path: Path, draws: int) -> dict[str, float]:
-    from thinkcap.study.diagnosis import diagnose
-    from thinkcap.study.importers import read
+    from thinkcap.diagnose.diagnosis import diagnose
+    from thinkcap.logs.read import read
 
     start, busy = time.perf_counter(), time.process_time()
     records = read([path])

@@ -30,10 +30,10 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
 from thinkcap.gateway.server import make_server
+from thinkcap.grading.extract import extract
+from thinkcap.grading.grade import Grader
 from thinkcap.model import pebble_gguf
 from thinkcap.tasks import load
-from thinkcap.tasks.extract import extract
-from thinkcap.tasks.grade import Grader
 
 BANDS = ((16, 63), (64, 127), (128, 255), (256, 511), (512, 1024))
 

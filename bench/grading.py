@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from thinkcap.core.types import Kind
-from thinkcap.tasks.extract import extract
-from thinkcap.tasks.grade import GRADER_VERSION, Grader
+from thinkcap.grading.extract import extract
+from thinkcap.grading.grade import GRADER_VERSION, Grader
 
 Case = tuple[str, str, Kind]
 SPELLINGS = (

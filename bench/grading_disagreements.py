@@ -14,8 +14,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from thinkcap.tasks.equal import equal
-from thinkcap.tasks.extract import extract
+from thinkcap.grading.equal import equal
+from thinkcap.grading.extract import extract
 
 FILES = (
     "math500_llama-3.1-8b-instruct_cot",

@@ -56,7 +56,7 @@ def page(entries: list[Entry], records: list[Entry]) -> str:
         "# Audit of the paper's figures",
         "",
         "Written by `python bench/paper_audit`; do not edit. Every derivable figure of the coupling-tax paper is",
-        "computed again with `thinkcap.diagnose`, first from the paper's own printed figures, then from the",
+        "computed again with `thinkcap.statistics`, first from the paper's own printed figures, then from the",
         "authors' per-sample records. Where printed and recomputed differ, thinkcap uses the recomputed value.",
         "",
         f"Of {len(entries)} figures {counts['agrees']} agree, {counts['rounding']} differ by rounding, "

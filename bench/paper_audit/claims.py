@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ledger import Data, Ledger, count, rows
 
-from thinkcap.diagnose.cost import cost_bound, direct_on_hard, net_recovery
-from thinkcap.diagnose.crossover import needed_share_heuristic
-from thinkcap.diagnose.precision import hoeffding_lower
-from thinkcap.diagnose.predict import held_out
+from thinkcap.statistics.cost import cost_bound, direct_on_hard, net_recovery
+from thinkcap.statistics.crossover import needed_share_heuristic
+from thinkcap.statistics.precision import hoeffding_lower
+from thinkcap.statistics.predict import held_out
 
 
 def audit(paper: dict[str, Data], book: Ledger) -> None:

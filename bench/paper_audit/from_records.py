@@ -9,8 +9,8 @@ from typing import Any
 
 from ledger import Data, Entry, rows
 
-from thinkcap.study.importers import read
-from thinkcap.study.named import statistics
+from thinkcap.logs.read import read
+from thinkcap.paper.statistics import statistics
 
 _FULL = "results_kun/nothink_fullset/nothink_baseline_Qwen3-8B_gsm8k_20260329_"
 _HIGH = "results/gap_fill/8b_highbudget/nothink_baseline_Qwen3-8B_gsm8k_2026040"

@@ -7,12 +7,12 @@ import math
 import numpy as np
 from ledger import Data, Ledger, count, rows
 
-from thinkcap.diagnose.cost import reread
-from thinkcap.diagnose.decompose import recovery
-from thinkcap.diagnose.modal import modal
-from thinkcap.diagnose.paired import mcnemar_counts
-from thinkcap.diagnose.predict import cross_scale, held_out
-from thinkcap.diagnose.split import matched_total
+from thinkcap.statistics.cost import reread
+from thinkcap.statistics.decompose import recovery
+from thinkcap.statistics.modal import modal
+from thinkcap.statistics.paired import mcnemar_counts
+from thinkcap.statistics.predict import cross_scale, held_out
+from thinkcap.statistics.split import matched_total
 
 
 def audit(paper: dict[str, Data], book: Ledger) -> None:

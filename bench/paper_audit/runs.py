@@ -6,7 +6,7 @@ import math
 
 from ledger import Data, Ledger, count, rows
 
-from thinkcap.diagnose.paired import mcnemar_counts
+from thinkcap.statistics.paired import mcnemar_counts
 
 
 def audit(paper: dict[str, Data], book: Ledger) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from ledger import Data, Ledger, count, rows
 
-from thinkcap.diagnose.bootstrap import cells_of, percentile_interval
-from thinkcap.diagnose.cost import utilisation
-from thinkcap.diagnose.decompose import reconstruct
-from thinkcap.diagnose.frontier import frontier_counts
-from thinkcap.diagnose.paired import mcnemar_counts
-from thinkcap.diagnose.precision import score_interval, wilson
+from thinkcap.statistics.bootstrap import cells_of, percentile_interval
+from thinkcap.statistics.cost import utilisation
+from thinkcap.statistics.decompose import reconstruct
+from thinkcap.statistics.frontier import frontier_counts
+from thinkcap.statistics.paired import mcnemar_counts
+from thinkcap.statistics.precision import score_interval, wilson
 
 
 def audit(paper: dict[str, Data], book: Ledger) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from thinkcap.core.flow import Flow, ask_all, same
     from thinkcap.core.flow import ask as request
     from thinkcap.core.types import Answer, Completion, Question, Request
-    from thinkcap.tasks.equal import equal
-    from thinkcap.tasks.extract import extract
+    from thinkcap.grading.equal import equal
+    from thinkcap.grading.extract import extract
 
 _HOME = {
     "Reply": "thinkcap.api",
@@ -32,8 +32,8 @@ _HOME = {
     "Completion": "thinkcap.core.types",
     "Question": "thinkcap.core.types",
     "Request": "thinkcap.core.types",
-    "equal": "thinkcap.tasks.equal",
-    "extract": "thinkcap.tasks.extract",
+    "equal": "thinkcap.grading.equal",
+    "extract": "thinkcap.grading.extract",
 }
 
 __all__ = [

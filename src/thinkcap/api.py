@@ -75,9 +75,9 @@ async def ask_async(
     **options: Any,
 ) -> Reply:
     from thinkcap.engines import open_engine
+    from thinkcap.grading.grade import Grader
     from thinkcap.policies.registry import parse
     from thinkcap.policies.stages import read
-    from thinkcap.tasks.grade import Grader
 
     text = PROMPTS.asked(question, form or kind) if kind else question
     asked = Question("q", ({"role": "user", "content": text},), kind=kind, form=form)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from running import Client, gateway_running
 
+from thinkcap.calibrate.profile import Profile
 from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.engines.scripted import ScriptedEngine
@@ -19,7 +20,6 @@ from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served, open_models
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.wire import read
-from thinkcap.study.profile import Profile
 
 CARD = EngineCard("test", "m", "f", "ids")
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}

@@ -11,10 +11,10 @@ import pytest
 from chains import HOSTILE, study
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.diagnose.diagnosis import diagnose
+from thinkcap.logs.read import read
 from thinkcap.report.explorer import page as page_module
 from thinkcap.report.explorer.page import safe_json, write_page
-from thinkcap.study.diagnosis import diagnose
-from thinkcap.study.importers import read
 from thinkcap.study.rows import read_parquet
 
 

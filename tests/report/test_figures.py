@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.diagnose.hazard import hazard
+from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.report.figures import NAMES, subjects, write
 from thinkcap.report.figures.lengths import hazard as draw_hazard
 from thinkcap.report.material import load
-from thinkcap.study.diagnosis import diagnose
+from thinkcap.statistics.hazard import hazard
 
 
 def test_every_figure_is_drawn_as_svg_and_png(run: Path, tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from thinkcap.core.errors import ConfigError, DataError
+from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
+from thinkcap.logs.arms import Records
 from thinkcap.report.material import Material, load
 from thinkcap.report.tables import NOT_RUN, TABLES, make, make_all
 from thinkcap.report.tables.published import beside, read
 from thinkcap.report.tables.render import as_csv, latex, markdown
-from thinkcap.study.diagnosis import Diagnosis, diagnose
-from thinkcap.study.records import Records
 
 
 @pytest.fixture(scope="module")

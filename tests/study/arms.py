@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thinkcap.study.records import Arm
+from thinkcap.logs.arms import Arm
 
 
 def made(

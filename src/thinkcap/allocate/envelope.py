@@ -23,7 +23,7 @@ from thinkcap.allocate.model import KINDS, Allocator, levels
 from thinkcap.allocate.split import BestSplit, How, Pass, Passes, Plan, lower, optimal
 from thinkcap.allocate.stop import Chains, Stopping, fit_stopping, walk
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.arrays import Bools, Floats, Ints
+from thinkcap.statistics.arrays import Bools, Floats, Ints
 
 SURE = (0.5, 0.8, 0.95)
 """Chances the allocator's budget may be asked to suffice with; the best on the learning half is kept."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from thinkcap.core.types import Question
-from thinkcap.diagnose.arrays import Floats
+from thinkcap.statistics.arrays import Floats
 
 NAMES = (
     "characters",

@@ -18,8 +18,8 @@ import numpy as np
 
 from thinkcap.allocate.model import KINDS, Allocator, levels
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.diagnose.arrays import Bools, Floats, Ints
-from thinkcap.diagnose.bootstrap import percentile_interval
+from thinkcap.statistics.arrays import Bools, Floats, Ints
+from thinkcap.statistics.bootstrap import percentile_interval
 
 _FLOOR = 1e-6
 """Chance of a class that no training question had: small, but not impossible."""

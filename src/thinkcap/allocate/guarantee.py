@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.diagnose.arrays import Bools, Floats
-from thinkcap.diagnose.paired import holm
+from thinkcap.statistics.arrays import Bools, Floats
+from thinkcap.statistics.paired import holm
 
 _CAREFUL = 0.75
 """Share of the capital a single question may cost; below 1, so that no question ruins the bettor."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from thinkcap.allocate.features import NAMES, features
 from thinkcap.core.errors import ConfigError
-from thinkcap.diagnose.arrays import Floats, Ints
+from thinkcap.statistics.arrays import Floats, Ints
 
 KINDS = ("mlp", "logistic", "boosting", "constant")
 _DIGITS = 6

@@ -18,10 +18,10 @@ from typing import Literal
 import numpy as np
 
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.arrays import Bools, Floats, Ints
-from thinkcap.diagnose.decompose import decompose
-from thinkcap.diagnose.precision import wilson
-from thinkcap.diagnose.split import OptimalSplit, optimal_split
+from thinkcap.statistics.arrays import Bools, Floats, Ints
+from thinkcap.statistics.decompose import decompose
+from thinkcap.statistics.precision import wilson
+from thinkcap.statistics.split import OptimalSplit, optimal_split
 
 How = Literal["close", "extract"]
 

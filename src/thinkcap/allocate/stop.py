@@ -19,7 +19,7 @@ import numpy as np
 
 from thinkcap.allocate.signals import NAMES
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.diagnose.arrays import Bools, Floats, Ints
+from thinkcap.statistics.arrays import Bools, Floats, Ints
 
 SIGNALS = len(NAMES)
 _PRIOR = 10.0

@@ -29,8 +29,8 @@ def command(
     price: float,
 ) -> None:
     """Turn the study in folder RUN into a profile: for every cap the policy we can be surest of."""
+    from thinkcap.calibrate.calibrate import calibrate, calibrate_auto
     from thinkcap.core.errors import ConfigError
-    from thinkcap.study.calibrate import calibrate, calibrate_auto
 
     if allocate:
         if out is None or tasks:

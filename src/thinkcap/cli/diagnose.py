@@ -45,11 +45,11 @@ def command(
         raise ConfigError(
             "nothing to diagnose; name a study's folder or a log, such as: thinkcap diagnose runs/study"
         )
-    from thinkcap.study.diagnosis import diagnose
-    from thinkcap.study.importers import read
-    from thinkcap.study.importers.plain import parse_map
-    from thinkcap.study.page import as_json as json_page
-    from thinkcap.study.page import as_text
+    from thinkcap.diagnose.diagnosis import diagnose
+    from thinkcap.logs.plain import parse_map
+    from thinkcap.logs.read import read
+    from thinkcap.verdict.page import as_json as json_page
+    from thinkcap.verdict.page import as_text
 
     records = read(
         paths,

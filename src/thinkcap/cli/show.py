@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from thinkcap.core.sync import wait
+from thinkcap.diagnose.methods import MARKS, compare
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import Estimate
-from thinkcap.study.methods import MARKS, compare
 from thinkcap.study.run import Progress, Result, run
 
 FEW = 5

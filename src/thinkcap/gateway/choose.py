@@ -19,13 +19,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from thinkcap.calibrate.profile import NEEDS_KIND, Profile
 from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.wire import Call
 from thinkcap.policies.registry import POLICIES, PolicySpec, parse, wants_other
-from thinkcap.study.profile import NEEDS_KIND, Profile
 
 By = Literal["request", "profile", "default", "tools", "media"]
 SINGLE = frozenset({"nothink", "think"})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from thinkcap.calibrate.profile import Profile
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.types import Mode, Question, Request
@@ -25,7 +26,6 @@ from thinkcap.gateway.probe import Probe
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.relay import Relay, Waits
 from thinkcap.gateway.wire import Call
-from thinkcap.study.profile import Profile
 
 _HTTP_CONCURRENCY = 1024
 _NEVER = 10**9

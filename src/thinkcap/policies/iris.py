@@ -5,9 +5,9 @@ a separate pass without thinking. IRIS+ asks only for what is missing and tries 
 from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
+from thinkcap.grading.extract import weak
 from thinkcap.policies import stages
 from thinkcap.policies.split import split
-from thinkcap.tasks.extract import weak
 
 
 def iris(

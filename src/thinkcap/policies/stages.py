@@ -12,7 +12,7 @@ from typing import Any
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.prompts import Prompts
 from thinkcap.core.types import Completion, Message, Question, Request, Shown
-from thinkcap.tasks.extract import Extracted, extract
+from thinkcap.grading.extract import Extracted, extract
 
 
 def probe(question: Question, budget: int, *, keep: int = 0) -> Request:

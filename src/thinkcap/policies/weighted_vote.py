@@ -1,6 +1,6 @@
 """Votes plus a stronger voter: another policy's answer counts `weight` samples. Both costs are always paid.
 
-The weight is a number somebody chose on other questions than those reported (`thinkcap.diagnose.gates` does).
+The weight is a number somebody chose on other questions than those reported (`thinkcap.statistics.gates` does).
 """
 
 from thinkcap.core.flow import Flow, ask_all

@@ -39,7 +39,7 @@ def report(
         return
     if compare is not None and not is_run(compare):
         raise ConfigError(f"--compare wants the folder of a finished study, '{compare}' is none")
-    from thinkcap.study.importers.plain import parse_map
+    from thinkcap.logs.plain import parse_map
 
     reading = {
         "columns": None if columns is None else parse_map(columns),

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
+from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.report.figures import NAMES, Drawn, subjects, write
 from thinkcap.report.material import Material
 from thinkcap.report.tables import TABLES, Table, make
 from thinkcap.report.tables.published import Published, beside
 from thinkcap.report.tables.render import FORMATS
-from thinkcap.study.diagnosis import diagnose
 
 
 @dataclass(frozen=True)

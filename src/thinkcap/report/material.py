@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from thinkcap.study.importers import own
-from thinkcap.study.importers import read as read_logs
-from thinkcap.study.records import Arm, Questions, Records
+from thinkcap.logs import own
+from thinkcap.logs.arms import Arm, Questions, Records
+from thinkcap.logs.read import read as read_logs
 from thinkcap.study.summary import load_summary
 
 

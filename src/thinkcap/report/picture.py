@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.diagnose.diagnosis import diagnose
+from thinkcap.diagnose.findings import ArmSummary
 from thinkcap.report.figures import subjects
 from thinkcap.report.figures.style import BLUE, GREEN, VERMILLION, budgets_axis
 from thinkcap.report.material import Material
-from thinkcap.study.diagnosis import diagnose
-from thinkcap.study.findings import ArmSummary
 
 _KINDS = (".svg", ".png")
 

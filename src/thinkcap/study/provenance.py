@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.engine import EngineCard
+from thinkcap.grading.grade import GRADER_VERSION
 from thinkcap.study.config import StudyConfig
-from thinkcap.tasks.grade import GRADER_VERSION
 
 if TYPE_CHECKING:
     from thinkcap.study.run import Cell

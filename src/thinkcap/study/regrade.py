@@ -10,12 +10,12 @@ import msgspec
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.types import Verdict
+from thinkcap.grading.extract import extract
+from thinkcap.grading.grade import GRADER_VERSION, Grader
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.rows import Journal, Key, Row, write_parquet
 from thinkcap.study.run import Cell, plan
 from thinkcap.study.summary import summarise, write_summary
-from thinkcap.tasks.extract import extract
-from thinkcap.tasks.grade import GRADER_VERSION, Grader
 
 
 @dataclass(frozen=True)

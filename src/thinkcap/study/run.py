@@ -21,6 +21,8 @@ from thinkcap.core.errors import ConfigError, EngineError
 from thinkcap.core.flow import drive
 from thinkcap.core.types import Answer, Failed, Graded, Outcome, Question, Sampling
 from thinkcap.engines import open_engine
+from thinkcap.grading.extract import extract
+from thinkcap.grading.grade import GRADER_VERSION, Grader
 from thinkcap.policies.registry import PolicySpec, wants_other
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.provenance import provenance
@@ -28,8 +30,6 @@ from thinkcap.study.questions import write_questions
 from thinkcap.study.rows import Journal, Row, make_row, write_parquet
 from thinkcap.study.summary import summarise, write_summary
 from thinkcap.tasks import Task, load
-from thinkcap.tasks.extract import extract
-from thinkcap.tasks.grade import GRADER_VERSION, Grader
 from thinkcap.tasks.task import reworded
 from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore

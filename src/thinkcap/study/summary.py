@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.precision import wilson
+from thinkcap.statistics.precision import wilson
 from thinkcap.study.rows import Row, read_parquet
 from thinkcap.study.values import FREE, Price
 

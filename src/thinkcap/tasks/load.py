@@ -22,10 +22,10 @@ TASKS: Mapping[str, str] = MappingProxyType(
         "gsm8k": "thinkcap.tasks.gsm8k:read",
         "math500": "thinkcap.tasks.math500:read",
         "bbh": "thinkcap.tasks.bbh:read",
-        "families": "thinkcap.tasks.fresh:read",
-        "family": "thinkcap.tasks.fresh:read",
-        "jsonl": "thinkcap.tasks.user:read",
-        "csv": "thinkcap.tasks.user:read",
+        "families": "thinkcap.tasks.generated:read",
+        "family": "thinkcap.tasks.generated:read",
+        "jsonl": "thinkcap.tasks.jsonl:read",
+        "csv": "thinkcap.tasks.jsonl:read",
     }
 )
 

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Kind, Question
-from thinkcap.tasks.equal import equal
+from thinkcap.grading.equal import equal
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ _OTHER = {"true": "False", "false": "True", "yes": "No", "no": "Yes"}
 
 def changed_gold(gold: str, kind: Kind) -> str:
     """A different answer of the same look: another label, or the value plus something."""
-    from thinkcap.tasks import labels
+    from thinkcap.grading import labels
 
     label = labels.bare(gold)
     if label is not None and (kind == "label" or label in _OTHER):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.paired import difference, holm
-from thinkcap.diagnose.precision import wilson
+from thinkcap.logs.arms import Arm, matched
 from thinkcap.report.material import Material, Run
 from thinkcap.report.tables.select import Group
-from thinkcap.study.origin import said, told
-from thinkcap.study.records import Arm, matched
+from thinkcap.statistics.paired import difference, holm
+from thinkcap.statistics.precision import wilson
+from thinkcap.verdict.origin import said, told
 
 
 def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
 from thinkcap.report.explorer.answers import Answered, Stages, answered
 from thinkcap.report.explorer.compare import compared
 from thinkcap.report.explorer.views import views
 from thinkcap.report.material import Material, Run, load
 from thinkcap.report.tables.select import Group
-from thinkcap.study.diagnosis import Diagnosis, diagnose
 
 INLINE_BYTES = 1_100_000
 """Details of so many questions are inside the page; those of the others lie beside it."""

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.arrays import Bools
-from thinkcap.diagnose.cost import utilisation
-from thinkcap.diagnose.decompose import tax
-from thinkcap.diagnose.frontier import frontier
-from thinkcap.diagnose.hazard import FEW
-from thinkcap.diagnose.paired import difference
-from thinkcap.diagnose.precision import wilson
-from thinkcap.diagnose.survival import Survival, survival
+from thinkcap.diagnose.findings import Findings
+from thinkcap.logs.arms import Arm, matched
 from thinkcap.report.tables.select import Group, same_questions
-from thinkcap.study.findings import Findings
-from thinkcap.study.records import Arm, matched
+from thinkcap.statistics.arrays import Bools
+from thinkcap.statistics.cost import utilisation
+from thinkcap.statistics.decompose import tax
+from thinkcap.statistics.frontier import frontier
+from thinkcap.statistics.hazard import FEW
+from thinkcap.statistics.paired import difference
+from thinkcap.statistics.precision import wilson
+from thinkcap.statistics.survival import Survival, survival
 
 _MOST_STEPS = 240
 _MOST_GROUPS = 24

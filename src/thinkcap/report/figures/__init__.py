@@ -13,12 +13,12 @@ from typing import Any
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
+from thinkcap.diagnose.diagnosis import Diagnosis
 from thinkcap.report.figures import curves, flow, lengths, losses
 from thinkcap.report.figures.style import save
 from thinkcap.report.figures.subject import NotDrawn, Subject
 from thinkcap.report.material import Material
 from thinkcap.report.tables.select import Group
-from thinkcap.study.diagnosis import Diagnosis
 
 FIGURES: Mapping[str, Callable[[Subject], Any]] = {
     "accuracy": curves.accuracy,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thinkcap.diagnose.cost import utilisation
+from thinkcap.diagnose.findings import ArmSummary
 from thinkcap.report.figures.style import budgets_axis, legend, look, new, percent_axis
 from thinkcap.report.figures.subject import NotDrawn, Subject
-from thinkcap.study.findings import ArmSummary
+from thinkcap.statistics.cost import utilisation
 
 
 def _by_policy(arms: Sequence[ArmSummary]) -> dict[str, list[ArmSummary]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from thinkcap.logs.arms import Arm
 from thinkcap.report.figures.style import BLACK, BLUE, GREEN, ORANGE, SKY, VERMILLION, new
 from thinkcap.report.figures.subject import NotDrawn, Subject
 from thinkcap.report.tables.select import stages
-from thinkcap.study.records import Arm
 
 
 def tiers(subject: Subject) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkcap.diagnose.hazard import FEW, HazardBin
 from thinkcap.report.figures.style import BLUE, VERMILLION, new, percent_axis
 from thinkcap.report.figures.subject import NotDrawn, Subject
+from thinkcap.statistics.hazard import FEW, HazardBin
 
 
 def survival(subject: Subject) -> Any:

@@ -74,8 +74,8 @@ def recovered(subject: Subject) -> Any:
 
 def agreement(subject: Subject) -> Any:
     """Where voters agree, and how often each method is right there."""
-    from thinkcap.diagnose.gates import gate
     from thinkcap.report.tables.select import same_questions
+    from thinkcap.statistics.gates import gate
 
     drawn = []
     for vote in subject.group.method("vote"):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.types import EMPTY
+from thinkcap.diagnose.findings import Findings
 from thinkcap.report.tables.select import Group
-from thinkcap.study.findings import Findings
 
 
 class NotDrawn(DataError):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from statistics import fmean, stdev
 
-from thinkcap.diagnose.paired import mcnemar
-from thinkcap.diagnose.precision import wilson
-from thinkcap.diagnose.taxonomy import failures
+from thinkcap.diagnose.findings import summary
+from thinkcap.logs.arms import Arm
 from thinkcap.report.tables.methods import not_run
 from thinkcap.report.tables.modes import ci
 from thinkcap.report.tables.select import Group, Want, escalated, head, option, same_questions
 from thinkcap.report.tables.table import BLANK, Column, Row
-from thinkcap.study.findings import summary
-from thinkcap.study.records import Arm
+from thinkcap.statistics.paired import mcnemar
+from thinkcap.statistics.precision import wilson
+from thinkcap.statistics.taxonomy import failures
 
 SEEDS = (
     Column("seed"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from thinkcap.diagnose.cost import utilisation
-from thinkcap.diagnose.frontier import frontier
-from thinkcap.diagnose.precision import wilson
+from thinkcap.diagnose.findings import summary
 from thinkcap.report.tables.modes import MODES, budgets, ci, missing
 from thinkcap.report.tables.select import Group, Want, same_questions
 from thinkcap.report.tables.table import BLANK, Column, Row
-from thinkcap.study.findings import summary
+from thinkcap.statistics.cost import utilisation
+from thinkcap.statistics.frontier import frontier
+from thinkcap.statistics.precision import wilson
 
 LEVELS = (
     Column("level"),

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from thinkcap.diagnose.paired import McNemar, mcnemar
-from thinkcap.diagnose.precision import wilson
+from thinkcap.diagnose.findings import ArmSummary, summary
+from thinkcap.logs.arms import Arm
 from thinkcap.report.tables.modes import ci
 from thinkcap.report.tables.select import Group, Want, escalated, head, option, same_questions, stages
 from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
-from thinkcap.study.findings import ArmSummary, summary
-from thinkcap.study.records import Arm
+from thinkcap.statistics.paired import McNemar, mcnemar
+from thinkcap.statistics.precision import wilson
 
 
 def cap(arm: Arm) -> int | str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thinkcap.diagnose.arrays import Bools
-from thinkcap.diagnose.decompose import decompose
+from thinkcap.diagnose.findings import summary
+from thinkcap.logs.arms import Arm
+from thinkcap.paper.statistics.all import size_of
 from thinkcap.report.tables.modes import gap
 from thinkcap.report.tables.select import Group, Want
 from thinkcap.report.tables.table import NOT_RUN, Column, Row
-from thinkcap.study.findings import summary
-from thinkcap.study.named.all import size_of
-from thinkcap.study.records import Arm
+from thinkcap.statistics.arrays import Bools
+from thinkcap.statistics.decompose import decompose
 
 SIZES = (
     Column("model"),

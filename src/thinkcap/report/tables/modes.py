@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from thinkcap.diagnose.decompose import decompose, tax
-from thinkcap.diagnose.paired import PairedDifference, difference
-from thinkcap.diagnose.precision import Proportion, wilson
-from thinkcap.diagnose.predict import held_out
-from thinkcap.diagnose.survival import survival
+from thinkcap.diagnose.findings import summary
+from thinkcap.logs.arms import COUNTED, Arm
 from thinkcap.report.tables.select import Group, Want, same_questions
 from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
-from thinkcap.study.findings import summary
-from thinkcap.study.records import COUNTED, Arm
+from thinkcap.statistics.decompose import decompose, tax
+from thinkcap.statistics.paired import PairedDifference, difference
+from thinkcap.statistics.precision import Proportion, wilson
+from thinkcap.statistics.predict import held_out
+from thinkcap.statistics.survival import survival
 
 MODES = ("nothink", "think")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
+from thinkcap.logs.reading import json_of
 from thinkcap.report.tables.table import Column, Table
-from thinkcap.study.importers.reading import json_of
 
 Published = Mapping[str, tuple[list[str], list[list[Any]], int | None]]
 

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from thinkcap.diagnose.route import (
+from thinkcap.logs.arms import Arm
+from thinkcap.report.tables.select import Group, Want, same_questions
+from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
+from thinkcap.statistics.route import (
     Both,
     RandomRouting,
     Routing,
@@ -17,9 +20,6 @@ from thinkcap.diagnose.route import (
     random_share,
     replay,
 )
-from thinkcap.report.tables.select import Group, Want, same_questions
-from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
-from thinkcap.study.records import Arm
 
 GRID = (
     Column("B1", "count"),

@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 
 from thinkcap.core.errors import DataError
+from thinkcap.diagnose.findings import pooled
+from thinkcap.logs.arms import Arm, matched
 from thinkcap.report.material import Material
-from thinkcap.study.findings import pooled
-from thinkcap.study.records import Arm, matched
 
 
 @dataclass(frozen=True)

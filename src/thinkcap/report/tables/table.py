@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from thinkcap.core.types import EMPTY
-from thinkcap.study.records import Arm
+from thinkcap.logs.arms import Arm
 
 Kind = Literal["text", "count", "percent", "points", "share", "number", "p", "interval"]
 

@@ -1,0 +1,121 @@
+"""lm-evaluation-harness sample logs (`samples_*.jsonl`, written by --log_samples).
+
+They hold neither a finish reason nor token counts, so truncation cannot be seen in them; that is said. What can be
+seen is a thought that was opened and never closed: such an answer was surely cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from thinkcap.core.errors import DataError
+from thinkcap.logs.arms import Arm, ArmBuilder, Questions, content_hash
+from thinkcap.logs.plain import Overrides, served_as
+from thinkcap.logs.reading import json_lines, json_of, verdict
+
+
+def recognise(row: Mapping[str, Any]) -> bool:
+    return {"doc_id", "resps"} <= set(row) or {"doc_id", "filtered_resps"} <= set(row)
+
+
+def read(path: Path, questions: Questions, about: Overrides) -> tuple[list[Arm], list[str]]:
+    builders: dict[str, ArmBuilder] = {}
+    model, served = served_as(about.model or _model_beside(path))
+    about = about if about.policy else replace(about, policy=served)
+    task = _task_of(path)
+    marked = unclosed = 0
+    for line, row in json_lines(path):
+        if not recognise(row):
+            raise DataError(f"{path}, line {line}: not a sample of lm-evaluation-harness (no doc_id, resps)")
+        name = str(row.get("filter", "none"))
+        if name not in builders:
+            budget = about.budget if about.budget is not None else _cap(row)
+            builders[name] = ArmBuilder(path.name, about.policy or "answer", budget, model=model, task=task)
+        metric = _metric(row, path, line)
+        text = _text(row)
+        opened, closed = "<think>" in text, "</think>" in text
+        marked += opened or closed
+        unclosed += opened and not closed
+        content = row.get("target_hash") or row.get("doc_hash") or row.get("target")
+        builders[name].add(
+            str(row["doc_id"]),
+            right=verdict(row[metric], path.name, line, metric),
+            content=content_hash(str(content)) if content not in (None, "") else 0,
+            line=line,
+            columns={"question": "doc_id"},
+            unclosed=opened and not closed,
+        )
+    notes = [
+        f"{path.name}: lm-evaluation-harness stores no finish reason and no token counts; accuracy and paired "
+        f"tests are possible, the share of cut chains, chain lengths and the causes of a loss are not"
+    ]
+    if about.policy is None and marked:
+        for build in builders.values():
+            build.policy = "think"
+        notes.append(
+            f"{path.name}: answers hold think tags, so the arm is read as think; pass --as to say otherwise"
+        )
+    if unclosed:
+        notes.append(f"{path.name}: {unclosed} answers open a thought and never close it: those were cut")
+    if len(builders) > 1:
+        notes.append(f"{path.name}: filters {', '.join(builders)} are kept as arms of their own")
+        for name, build in builders.items():
+            build.policy = f"{build.policy}[{name}]"
+    return [b.done(questions) for b in builders.values()], notes
+
+
+def _metric(row: Mapping[str, Any], path: Path, line: int) -> str:
+    """The accuracy-like metric of a row: the first of `metrics` whose value is 0 or 1."""
+    names = [str(n) for n in row.get("metrics") or []]
+    names += [n for n in ("exact_match", "acc", "acc_norm") if n not in names]
+    for name in names:
+        if row.get(name) in (0, 1, True, False):
+            return name
+    raise DataError(
+        f"{path}, line {line}, column 'metrics': none of {', '.join(names)} is 0 or 1; "
+        f"a graded metric such as exact_match or acc is wanted"
+    )
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    answers = row.get("resps") or [[""]]
+    while isinstance(answers, list) and answers:
+        answers = answers[0]
+    return answers if isinstance(answers, str) else ""
+
+
+def _cap(row: Mapping[str, Any]) -> int | None:
+    """max_gen_toks from the request's arguments, in either of the two ways versions write them."""
+    arguments = row.get("arguments")
+    parts: list[Any] = []
+    if isinstance(arguments, Mapping):
+        for request in arguments.values():
+            parts += list(request.values()) if isinstance(request, Mapping) else [request]
+    elif isinstance(arguments, list):
+        for request in arguments:
+            parts += request if isinstance(request, list) else [request]
+    for part in parts:
+        if isinstance(part, Mapping):
+            for key in ("max_gen_toks", "max_tokens", "max_new_tokens", "max_completion_tokens"):
+                if isinstance(part.get(key), int):
+                    return int(part[key])
+    return None
+
+
+def _task_of(path: Path) -> str:
+    found = re.fullmatch(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl", path.name)
+    return found[1] if found else ""
+
+
+def _model_beside(path: Path) -> str:
+    """The harness writes the model's name into results_<same time>.json next to the samples."""
+    stamp = re.search(r"(\d{4}-\d\d-\d\dT.*)\.jsonl$", path.name)
+    beside = path.parent / f"results_{stamp[1]}.json" if stamp else None
+    if beside is None or not beside.is_file():
+        return ""
+    data = json_of(beside)
+    return str(data.get("model_name") or data.get("model_source") or "") if isinstance(data, Mapping) else ""

@@ -1,0 +1,47 @@
+"""What a file of the nips-adathink experiments says about its run: model, task, seed, order of the questions."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from thinkcap.logs.arms import Arm, ArmBuilder, Questions, content_hash, with_counted_end
+
+TEST_ROWS = {"gsm8k": 1319, "math500": 500}
+"""Rows of the test sets: what a seeded shuffle was a shuffle of."""
+
+
+def seed_order(seed: int, size: int) -> list[int]:
+    """Row x[i] of the test set is question i of a run with this seed."""
+    rows = list(range(size))
+    random.Random(seed).shuffle(rows)
+    return rows
+
+
+def about_run(data: Mapping[str, Any], path: Path, n: int) -> dict[str, Any]:
+    """Model, task, seed and the declared order of the questions."""
+    meta = data.get("meta") or {}
+    task = str(meta.get("benchmark", ""))
+    seed = meta.get("seed")
+    # A run that names its benchmark and seed shuffled that benchmark; without a benchmark, rows stand as stored.
+    order = f"{task} shuffled by seed {seed}" if task and seed is not None else f"file order of {n} rows"
+    model = str(meta.get("model") or model_from(path.name))
+    if not task:
+        task = "math500" if "math500" in path.name else ("gsm8k" if n == TEST_ROWS["gsm8k"] else "")
+    return {"model": model, "task": task, "seed": seed, "order": order}
+
+
+def model_from(name: str) -> str:
+    found = re.search(r"(Qwen3(?:[._]5)?[-_]\d+B|DeepSeek[A-Za-z0-9_]*?\d+B)", name)
+    return found[1] if found else ""
+
+
+def gold_content(row: Mapping[str, Any]) -> int:
+    return content_hash(str(row["gold"])) if row.get("gold") is not None else 0
+
+
+def finish(builders: Sequence[ArmBuilder], questions: Questions) -> list[Arm]:
+    return [with_counted_end(b.done(questions)) for b in builders]

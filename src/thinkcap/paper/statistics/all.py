@@ -1,0 +1,178 @@
+"""Which names apply to which arms: the one place that knows all kinds of records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import combinations
+
+from thinkcap.core.errors import DataError
+from thinkcap.logs.arms import Arm, Records, matched
+from thinkcap.paper.authors_about import TEST_ROWS, seed_order
+from thinkcap.paper.statistics import cascade, methods, sweep, texts
+from thinkcap.paper.statistics.values import Table, test
+from thinkcap.statistics.paired import mcnemar
+
+
+def statistics(records: Records) -> Table:
+    """Every statistic these arms allow, under its name. Models and tasks that differ get a prefix of their own."""
+    table: Table = {}
+    groups: dict[tuple[str, str], list[Arm]] = {}
+    for arm in records.arms:
+        groups.setdefault((arm.model, arm.task), []).append(arm)
+    for (model, task), arms in groups.items():
+        found = _one_model(arms)
+        for prefix in _prefixes(model, task, alone=len(groups) == 1):
+            table |= {prefix + name: value for name, value in found.items()}
+    return table | _between(records.arms)
+
+
+def size_of(model: str) -> str:
+    found = re.search(r"(\d+(?:\.\d+)?)[Bb](?![a-z])", model)
+    return f"{found[1]}B" if found else ""
+
+
+def _prefixes(model: str, task: str, *, alone: bool) -> list[str]:
+    size, subject = size_of(model), task.rstrip("0123456789") if task.startswith("math") else ""
+    names = [""] if alone else []
+    if size:
+        names.append(f"{size}.")
+        if task:
+            names.append(f"{size}_{task}.")
+    if subject:
+        names.append(f"{subject}.")
+    return names or ([f"{model}."] if model else [f"{task}."] if task else [""])
+
+
+def _plain(arms: Sequence[Arm], mode: str) -> list[Arm]:
+    """One arm per budget; several files at one budget are kept apart by the caller."""
+    found = [a for a in arms if a.policy == mode and a.budget is not None and "csv" not in a.settings]
+    return sorted(found, key=lambda a: a.budget or 0)
+
+
+def _one_model(arms: Sequence[Arm]) -> Table:
+    table: Table = {}
+    csv = [a for a in arms if "csv" in a.settings]
+    by_file: dict[str, list[Arm]] = {}
+    for a in arms:
+        by_file.setdefault(a.file, []).append(a)
+    split = [a for a in arms if "br" in a.settings]
+    swept = [a for a in arms if "br" not in a.settings and "text" not in a.extra]
+    table |= _sweep(_plain(swept, "nothink"), _plain(swept, "think"))
+    if split:
+        table |= methods.split_table(split)
+    for same in by_file.values():
+        policies = {a.policy for a in same}
+        # Rounds and escalations by these names are the authors'; our own runs tell them by stage.
+        if {"nothink", "town", "iris", "mrsd"} <= policies and any("escalated" in a.extra for a in same):
+            table |= methods.mrsd_table(same)
+        elif "cell:think_neutral" in policies:
+            table |= methods.factorial_table(same)
+        elif {"sc", "greedy"} <= policies:
+            votes, greedy = (next(a for a in same if a.policy == p) for p in ("sc", "greedy"))
+            table |= methods.votes_table(votes, greedy)
+        else:
+            table |= _cascades(same)
+    if csv:
+        files = {a.file for a in csv}
+        table |= methods.fixed_table(csv) if len(files) == 1 else methods.pool_table(csv)
+    stored = [a for a in arms if "text" in a.extra and "gold" in a.extra]
+    for a in stored:
+        table |= texts.text_table(a)
+    for a, b in combinations(sorted(stored, key=lambda a: a.budget or 0), 2):
+        table |= texts.prefix_table(a, b)
+    return table
+
+
+def _cascades(same: Sequence[Arm]) -> Table:
+    table: Table = {}
+    staged = [a for a in same if "stage" in a.extra]
+    for a in staged:
+        if a.policy == "iris":
+            table |= cascade.iris_table(a)
+        elif a.policy == "town":
+            table |= cascade.town_table(a)
+    return table
+
+
+def _sweep(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
+    table: Table = {}
+    for arm in (*nothink, *think):
+        table |= sweep.arm_table(arm)
+    if _doubled(nothink) or _doubled(think):
+        # Two runs at one budget are compared as runs, not strung into one sweep.
+        return table
+    by_budget = {a.budget: a for a in nothink}
+    refused = False
+    for arm in think:
+        if arm.budget in by_budget:
+            try:
+                table |= sweep.pair_table(by_budget[arm.budget], arm)
+            except DataError:
+                refused = True
+    if refused:
+        return table
+    table |= sweep.series_table(nothink, think)
+    if nothink and think:
+        table |= sweep.routing_table(nothink, think)
+    for arm in (*nothink, *think):
+        found = re.fullmatch(r"(\w+) shuffled by seed (\d+)", arm.order or "")
+        if found and found[1] in TEST_ROWS:
+            first = seed_order(int(found[2]), TEST_ROWS[found[1]])[:5]
+            table[f"seed{found[2]}_order_first5"] = first
+    return table
+
+
+def _doubled(arms: Sequence[Arm]) -> bool:
+    return len({a.budget for a in arms}) < len(arms)
+
+
+def _between(arms: Sequence[Arm]) -> Table:
+    """Statistics of two arms of different files or kinds; pairs that are not the same questions give none."""
+    table: Table = {}
+    iris = [a for a in arms if a.policy == "iris" and "stage" in a.extra]
+    town = [a for a in arms if a.policy == "town" and "stage" in a.extra]
+    direct = [a for a in arms if a.policy == "nothink" and a.budget and "br" not in a.settings]
+    split = [a for a in arms if a.policy == "nothink" and "br" in a.settings]
+    stored = [a for a in arms if "text" in a.extra and "gold" in a.extra]
+    thought = [a for a in arms if a.policy == "think" and "text" not in a.extra]
+    for one in iris:
+        for two in town:
+            if one.budget == two.budget:
+                table |= _or_none(cascade.pair_table, one, two)
+        for two in direct:
+            table |= _or_none(cascade.against_nothink, one, two)
+    for one, two in combinations(iris, 2):
+        table |= _or_none(cascade.two_runs, one, two)
+    for one in split:
+        for two in direct:
+            if one.budget == two.budget:
+                table |= _or_none(_cross_run, one, two)
+    equal = {}
+    for one in sorted(stored, key=lambda a: a.budget or 0):
+        for two in thought:
+            if one.budget == two.budget:
+                try:
+                    equal[one.budget] = texts.same_lengths(one, two)
+                except DataError:
+                    continue
+    if equal:
+        table["entropy.tokens_equal_main_run"] = list(equal.values())
+    return table
+
+
+def _or_none(make: object, one: Arm, two: Arm) -> Table:
+    try:
+        return make(one, two)  # type: ignore[operator, no-any-return]
+    except DataError:
+        return {}
+
+
+def _cross_run(pilot: Arm, full: Arm) -> Table:
+    """The same configuration run twice: flips one way mean a change, not noise."""
+    one, two, _ = matched(pilot, full)
+    table: Table = {f"nothink{pilot.budget}_pilot_only_full_only": test(mcnemar(one.right, two.right))}
+    if "pred" in two.extra:
+        lost = one.right & ~two.right & sweep.unbalanced(two)
+        table[f"nothink{pilot.budget}_pilot_only_with_unbalanced_full_pred"] = int(lost.sum())
+    return table

@@ -1,0 +1,160 @@
+"""Why thinking loses under a cap: accuracy split by whether the chain ended, and the loss split by its cause.
+
+Acc_think = F a_c + (1 - F) a_t          F: share that ended, a_c / a_t: accuracy of ended / cut chains
+tax       = A_nothink - Acc_think
+          = (1 - F)(a_c - a_t) + (A_nothink - a_c)     truncation loss + reasoning gap
+
+>>> d = decompose([True, True, False, False], [True, True, False, True])
+>>> d.ended_share, d.alpha_c, d.alpha_t, d.accuracy
+(0.5, 1.0, 0.5, 0.75)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from thinkcap.core.errors import DataError
+from thinkcap.statistics.arrays import aligned, bools, share
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Accuracy by counts. A share without a denominator is None."""
+
+    n: int
+    ended: int
+    right_ended: int
+    right_cut: int
+
+    @property
+    def cut(self) -> int:
+        return self.n - self.ended
+
+    @property
+    def right(self) -> int:
+        return self.right_ended + self.right_cut
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.n
+
+    @property
+    def ended_share(self) -> float:
+        return self.ended / self.n
+
+    @property
+    def alpha_c(self) -> float | None:
+        return share(self.right_ended, self.ended)
+
+    @property
+    def alpha_t(self) -> float | None:
+        return share(self.right_cut, self.cut)
+
+    @property
+    def rebuilt(self) -> float:
+        """F a_c + (1 - F) a_t: must equal the accuracy, whatever is undefined has weight 0."""
+        f = self.ended_share
+        return f * (self.alpha_c or 0.0) + (1 - f) * (self.alpha_t or 0.0)
+
+
+def decompose(ended: ArrayLike, right: ArrayLike) -> Decomposition:
+    done, good = bools(ended), bools(right)
+    n = aligned(ended=done, right=good)
+    if n == 0:
+        raise DataError("no rows to decompose")
+    result = Decomposition(n, int(done.sum()), int((done & good).sum()), int((~done & good).sum()))
+    if abs(result.rebuilt - result.accuracy) > 1e-9:
+        raise DataError(f"the identity fails: {result.rebuilt} is not {result.accuracy}")
+    return result
+
+
+@dataclass(frozen=True)
+class SameSubset:
+    """The tax on the very same questions, by whether the chain ended; the two parts add up to the tax.
+
+    The reasoning gap A_nt - a_c compares all questions with the easy ones that ended; this does not.
+    """
+
+    ended: float
+    cut: float
+    nothink_on_ended: float | None
+    nothink_on_cut: float | None
+
+
+@dataclass(frozen=True)
+class Tax:
+    """What thinking costs at one budget, in shares (0.36 = 36 points)."""
+
+    nothink_accuracy: float
+    think: Decomposition
+    tax: float
+    tax_if_cut_is_wrong: float | None
+    """A_nt - F a_c: the approximation that cut chains are never right."""
+    truncation_loss: float | None
+    reasoning_gap: float | None
+    reasoning_gap_se: float | None
+    regime: str
+    """truncation (thinking is better where it ends), neutral, residual (worse even there), undefined."""
+    same_subset: SameSubset | None
+
+
+def tax(nothink_right: ArrayLike, think_ended: ArrayLike, think_right: ArrayLike, *, paired: bool = True) -> Tax:
+    """The tax and its two causes. `paired=False` when row i is not the same question in both modes."""
+    direct, done, good = bools(nothink_right), bools(think_ended), bools(think_right)
+    if len(direct) == 0:
+        raise DataError("no rows without thinking to compare with")
+    think = decompose(done, good)
+    a_nt = float(direct.mean())
+    same = None
+    if paired:
+        n = aligned(nothink=direct, think=good)
+        on_ended, on_cut = int((direct & done).sum()), int((direct & ~done).sum())
+        same = SameSubset(
+            ended=(on_ended - think.right_ended) / n,
+            cut=(on_cut - think.right_cut) / n,
+            nothink_on_ended=share(on_ended, think.ended),
+            nothink_on_cut=share(on_cut, think.cut),
+        )
+    a_c, a_t, f = think.alpha_c, think.alpha_t, think.ended_share
+    loss = gap = error = approx = None
+    regime = "undefined"
+    if a_c is not None:
+        approx = a_nt - f * a_c
+        # Where every chain ended, nothing was truncated: the loss is 0 although a_t has no value.
+        loss = (1 - f) * (a_c - a_t) if a_t is not None else 0.0
+        gap = a_nt - a_c
+        error = math.sqrt(a_nt * (1 - a_nt) / len(direct) + a_c * (1 - a_c) / think.ended)
+        regime = "neutral" if abs(gap) <= error else ("truncation" if gap < 0 else "residual")
+    return Tax(a_nt, think, a_nt - think.accuracy, approx, loss, gap, error, regime, same)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What a separate answer pass could win back: tax = recoverable + residual."""
+
+    recoverable: float
+    residual: float
+    decoupled_accuracy: float
+
+
+def recovery(
+    nothink_accuracy: float, ended_share: float, alpha_c: float | None, alpha_t: float | None, alpha_e: float
+) -> Recovery | None:
+    """R = (1-F)(a_e - a_t), I = A_nt - F a_c - (1-F) a_e. None where a needed accuracy is undefined."""
+    f = ended_share
+    if (alpha_c is None and f > 0) or (alpha_t is None and f < 1):
+        return None
+    done = f * (alpha_c or 0.0)
+    decoupled = done + (1 - f) * alpha_e
+    return Recovery((1 - f) * (alpha_e - (alpha_t or 0.0)), nothink_accuracy - decoupled, decoupled)
+
+
+def reconstruct(ended_share: float, alpha_c: float | None, alpha_t: float | None) -> tuple[float, float]:
+    """Accuracy from components, as a range: an unknown accuracy may be anything from 0 to 1."""
+    f = ended_share
+    low = f * (0.0 if alpha_c is None else alpha_c) + (1 - f) * (0.0 if alpha_t is None else alpha_t)
+    high = f * (1.0 if alpha_c is None else alpha_c) + (1 - f) * (1.0 if alpha_t is None else alpha_t)
+    return low, high

@@ -1,0 +1,188 @@
+"""The chance that a chain which has come this far ends next, and whether that chance falls.
+
+A falling hazard means: the longer it has thought, the less waiting pays. It can also arise from pooling easy
+and hard questions, each with a constant hazard; a test on pooled chains cannot tell the two apart.
+
+    >>> import numpy as np
+    >>> lengths = np.random.default_rng(0).geometric(0.01, 2000)
+    >>> decreasing(lengths, np.ones(2000, bool)).p > 0.01
+    True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq, isotonic_regression
+from scipy.stats import norm
+
+from thinkcap.core.errors import DataError
+from thinkcap.statistics.arrays import Floats, Ints, aligned, bools, counts
+from thinkcap.statistics.precision import wilson
+
+FEW = 10
+"""Chains at risk below which a bin's hazard is hardly known: drawn, but no scale is set by it."""
+
+
+@dataclass(frozen=True)
+class HazardBin:
+    """Lengths in [start, stop): the chance per token of ending there, given that start was reached."""
+
+    start: int
+    stop: int
+    at_risk: int
+    ended: int
+    watched: int
+    """Tokens at which a chain of the bin could have ended."""
+    per_token: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Hazard:
+    bins: tuple[HazardBin, ...]
+    isotonic: tuple[float | None, ...]
+    """Closest non-increasing hazard, weighted by tokens watched."""
+
+    @property
+    def ceiling(self) -> float:
+        """A top for charts: over every rate that is known well, and over their bands as far as these are near."""
+        rates = [b.per_token for b in self.bins if b.per_token is not None and b.at_risk >= FEW]
+        rates = rates or [b.per_token for b in self.bins if b.per_token is not None]
+        return 1.6 * max(rates, default=0.0) or 1.0
+
+    def threshold(self, bound: float) -> int | None:
+        """Start of the first bin whose hazard is at most `bound`; None when no bin is."""
+        for part in self.bins:
+            if part.per_token is not None and part.per_token <= bound:
+                return part.start
+        return None
+
+    def at(self, length: int) -> float | None:
+        for part in self.bins:
+            if part.start <= length < part.stop:
+                return part.per_token
+        return None
+
+
+def hazard(lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: float = 0.95) -> Hazard:
+    """Ends per token watched between edges, with Wilson bands: the likeliest constant chance in each bin.
+
+    A chain was watched at every token up to its end or its cut, so a cut one loses nothing but its future.
+    """
+    spent, done = counts(lengths), bools(ended)
+    aligned(lengths=spent, ended=done)
+    if len(edges) < 2 or list(edges) != sorted(set(edges)):
+        raise DataError(f"a hazard needs at least two rising edges, got {list(edges)}")
+    bins = []
+    for start, stop in pairwise(edges):
+        reached = spent >= start
+        died = int((reached & (spent < stop) & done).sum())
+        # The token at which a chain of length t ends is its t-th; there is no token 0.
+        watched = int(np.maximum(np.minimum(spent[reached], stop - 1) - max(start, 1) + 1, 1).sum())
+        risk = int(reached.sum())
+        share = wilson(died, watched, level) if risk else None
+        rate = (None, None, None) if share is None else (share.value, share.low, share.high)
+        bins.append(HazardBin(int(start), int(stop), risk, died, watched, *rate))
+    return Hazard(tuple(bins), _non_increasing(bins))
+
+
+def _non_increasing(bins: Sequence[HazardBin]) -> tuple[float | None, ...]:
+    known = [i for i, part in enumerate(bins) if part.per_token is not None]
+    if not known:
+        return tuple(None for _ in bins)
+    values = [bins[i].per_token or 0.0 for i in known]
+    fitted = isotonic_regression(values, weights=[bins[i].watched for i in known], increasing=False).x
+    result: list[float | None] = [None] * len(bins)
+    for i, value in zip(known, fitted, strict=True):
+        result[i] = float(value)
+    return tuple(result)
+
+
+@dataclass(frozen=True)
+class DecreasingTest:
+    """Weibull shape against 1 by signed-root likelihood ratio; small p: the hazard falls."""
+
+    shape: float
+    z: float
+    p: float
+    """One-sided, against a constant hazard."""
+    n: int
+    ended: int
+    beyond: int
+    """Only chains longer than this were used, counted from there."""
+
+
+def decreasing(lengths: ArrayLike, ended: ArrayLike, beyond: int = 0) -> DecreasingTest | None:
+    """None when fewer than five chains ended beyond the start: too few to say anything.
+
+    `beyond` > 0 asks about the tail: chains have a minimum length, so the hazard first rises from 0.
+    """
+    spent, done = counts(lengths), bools(ended)
+    aligned(lengths=spent, ended=done)
+    kept = spent > beyond
+    values, where = np.unique(spent[kept] - beyond, return_inverse=True)
+    died = np.bincount(where, weights=done[kept], minlength=len(values)).astype(np.float64)
+    total = np.bincount(where, minlength=len(values)).astype(np.float64)
+    deaths = float(died.sum())
+    if deaths < 5:
+        return None
+    # A length of t tokens means the end fell in (t-1, t]: the middle removes the bias of whole numbers.
+    # Censored chains were watched to the full t.
+    mid = values - 0.5
+    t = np.concatenate((mid, values.astype(np.float64)))
+    weight = np.concatenate((died, total - died)).astype(np.float64)
+    dead = np.concatenate((died, np.zeros(len(died))))
+    return _weibull(t, weight, dead, deaths, int(kept.sum()), beyond)
+
+
+def _weibull(t: Floats, weight: Floats, dead: Floats, deaths: float, n: int, beyond: int) -> DecreasingTest:
+    logs = np.log(t)
+    scale = float(logs.max())
+    sum_logs = float((dead * logs).sum())
+
+    def moments(k: float) -> tuple[float, float]:
+        powers = weight * np.exp(k * (logs - scale))
+        return float(powers.sum()), float((powers * logs).sum())
+
+    def score(k: float) -> float:
+        total, first = moments(k)
+        return deaths / k + sum_logs - deaths * first / total
+
+    def profile(k: float) -> float:
+        total, _ = moments(k)
+        return deaths * (math.log(k) - math.log(total / deaths) - k * scale) + (k - 1) * sum_logs - deaths
+
+    low, high = 1e-3, 1e3
+    shape = high if score(high) > 0 else (low if score(low) < 0 else float(brentq(score, low, high)))
+    gain = max(0.0, 2 * (profile(shape) - profile(1.0)))
+    z = math.copysign(math.sqrt(gain), 1 - shape)
+    return DecreasingTest(shape, z, float(norm.sf(z)), n, int(deaths), beyond)
+
+
+def advantage_bound(
+    hazard_at: float, answer_budget: int, pi_eta: float, epsilon: float, alpha_c_plus: float
+) -> float:
+    """pi eta - eps - h(tau) b_a (a_c+ - eps): least advantage of extracting now over thinking b_a further."""
+    return pi_eta - epsilon - hazard_at * answer_budget * (alpha_c_plus - epsilon)
+
+
+def hazard_bound(answer_budget: int, pi_eta: float, epsilon: float, alpha_c_plus: float) -> float | None:
+    """The hazard below which extraction wins; None where thinking further could never gain (a_c+ <= eps)."""
+    if alpha_c_plus <= epsilon or answer_budget <= 0:
+        return None
+    return (pi_eta - epsilon) / (answer_budget * (alpha_c_plus - epsilon))
+
+
+def even_edges(lengths: Ints, bins: int = 12) -> list[int]:
+    """Edges with about as many chains in each bin, so that no band is absurdly wide."""
+    longest = int(lengths.max())
+    cuts = {int(c) for c in np.quantile(lengths, np.linspace(0, 1, bins + 1))}
+    # The longest chains belong to the last bin; one of their own would be a single token wide.
+    return sorted((cuts - {longest} if len(cuts) > 1 else cuts) | {longest + 1})

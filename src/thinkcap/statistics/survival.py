@@ -1,0 +1,188 @@
+"""How long chains of thought are, though a cap cut some: Kaplan-Meier, quantiles, two models compared.
+
+A chain that reached the cap is right-censored there, not a chain of that length.
+
+    >>> curve = survival([3, 5, 8, 8], [True, True, False, False])
+    >>> curve.at(5), curve.median, curve.quantile(0.9)
+    (0.5, 5.0, None)
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import CensoredData, ecdf, logrank
+
+from thinkcap.core.errors import DataError
+from thinkcap.statistics.arrays import Bools, Floats, Ints, aligned, bools, counts
+
+_TINY = 1e-12
+"""Slack for comparing a sum of 1/n steps with a quantile: 0.1 + 0.2 must reach 0.3."""
+
+
+@dataclass(frozen=True)
+class Survival:
+    """Kaplan-Meier: `share[i]` of chains have length <= `lengths[i]`; bands are log-log Greenwood."""
+
+    lengths: Floats
+    share: Floats
+    low: Floats
+    high: Floats
+    at_risk: Ints
+    ended: Ints
+    n: int
+    censored: int
+    last: float | None
+    """Largest observed value, ended or not: nothing is known beyond it."""
+    level: float
+
+    def at(self, length: float) -> float:
+        """F(length) = estimated P(L <= length)."""
+        i = int(np.searchsorted(self.lengths, length, side="right")) - 1
+        return 0.0 if i < 0 else float(self.share[i])
+
+    def band(self, length: float) -> tuple[float, float]:
+        i = int(np.searchsorted(self.lengths, length, side="right")) - 1
+        return (0.0, 0.0) if i < 0 else (float(self.low[i]), float(self.high[i]))
+
+    def below(self, budget: int) -> float:
+        """P(L < budget): the share a cap of `budget` lets end, when ending needs one token of room."""
+        return self.at(budget - 1)
+
+    def quantile(self, q: float) -> float | None:
+        """Smallest length with F >= q; None when the curve never gets there: beyond what was observed."""
+        return _first(self.lengths, self.share, q)
+
+    @property
+    def median(self) -> float | None:
+        return self.quantile(0.5)
+
+    def quantile_interval(self, q: float = 0.5) -> tuple[float | None, float | None]:
+        """Brookmeyer-Crowley: the lengths at which the bands cross q; None = beyond what was observed."""
+        return _first(self.lengths, self.high, q), _first(self.lengths, self.low, q)
+
+
+def _first(lengths: Floats, share: Floats, q: float) -> float | None:
+    reached = np.flatnonzero(share >= q - _TINY)
+    return float(lengths[reached[0]]) if reached.size else None
+
+
+def _censored(lengths: Ints, ended: Bools) -> CensoredData:
+    # scipy refuses an empty uncensored sample only later and obscurely; CensoredData itself takes it.
+    return CensoredData(uncensored=lengths[ended], right=lengths[~ended])
+
+
+def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survival:
+    """Kaplan-Meier by `scipy.stats.ecdf`, with log-log bands.
+
+    Why log-log: linear Greenwood bands leave [0, 1] and undercover in the tails, where budgets are chosen.
+    """
+    spent, done = counts(lengths), bools(ended)
+    n = aligned(lengths=spent, ended=done)
+    if n == 0:
+        raise DataError("no chains to measure: the length column is empty")
+    events = int(done.sum())
+    last = float(spent.max())
+    if events == 0:
+        empty = np.zeros(0)
+        return Survival(empty, empty, empty, empty, empty.astype(int), empty.astype(int), n, n, last, level)
+    curve = ecdf(_censored(spent, done))
+    times = np.asarray(curve.cdf.quantiles, dtype=np.float64)
+    share = np.asarray(curve.cdf.probabilities, dtype=np.float64)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        # scipy warns where the formula has no value (F = 0 or 1); those ends are filled in below.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        bounds: Any = curve.cdf.confidence_interval(confidence_level=level, method="log-log")
+    low = np.asarray(bounds.low.probabilities, dtype=np.float64)
+    high = np.asarray(bounds.high.probabilities, dtype=np.float64)
+    values, risk, died = _life_table(spent, done)
+    keep = np.isin(times, values[died > 0])
+    only = died > 0
+    # log-log is undefined at F = 1: the lower end stays where it last was, the upper end is 1.
+    low = np.where(np.isnan(low), np.maximum.accumulate(np.nan_to_num(low)), low)
+    high = np.where(np.isnan(high), 1.0, high)
+    return Survival(
+        times[keep], share[keep], low[keep], high[keep], risk[only], died[only], n, n - events, last, level
+    )
+
+
+def _life_table(spent: Ints, done: Bools) -> tuple[Floats, Ints, Ints]:
+    values, where = np.unique(spent, return_inverse=True)
+    died = np.bincount(where, weights=done, minlength=len(values)).astype(np.int64)
+    here = np.bincount(where, minlength=len(values))
+    risk = (len(spent) - np.concatenate(([0], np.cumsum(here)[:-1]))).astype(np.int64)
+    return values.astype(np.float64), risk, died
+
+
+def km_weights(lengths: Ints, ended: Bools) -> tuple[Ints, Ints, Ints]:
+    """Distinct lengths with the number ended and censored at each: what a weighted bootstrap resamples."""
+    values, where = np.unique(lengths, return_inverse=True)
+    died = np.bincount(where, weights=ended, minlength=len(values)).astype(np.int64)
+    cut = np.bincount(where, weights=~ended, minlength=len(values)).astype(np.int64)
+    return values.astype(np.int64), died, cut
+
+
+def km_from_weights(died: Floats, cut: Floats) -> Floats:
+    """F at each distinct length for rows of weights (draws x lengths)."""
+    here = died + cut
+    risk = here[..., ::-1].cumsum(axis=-1)[..., ::-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.where(risk > 0, 1.0 - died / risk, 1.0)
+    return np.asarray(1.0 - np.cumprod(steps, axis=-1), dtype=np.float64)
+
+
+def median_of_finished(lengths: ArrayLike, ended: ArrayLike) -> float | None:
+    """Upper median of the chains that ended: biased low, it drops the long ones. For comparison only."""
+    spent, done = counts(lengths), bools(ended)
+    aligned(lengths=spent, ended=done)
+    finished = np.sort(spent[done])
+    return float(finished[len(finished) // 2]) if finished.size else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Are chains of the second longer than those of the first? Bounded by what both observed."""
+
+    until: float
+    largest_gap: float
+    """max of F_first - F_second: by how much the second lags."""
+    largest_violation: float
+    """max of F_second - F_first: 0 means the second dominates everywhere observed."""
+    dominates: bool
+    logrank_z: float
+    logrank_p: float
+    """One-sided: small when the second's chains are longer."""
+    logrank_p_two_sided: float
+
+
+def compare(
+    first_lengths: ArrayLike, first_ended: ArrayLike, second_lengths: ArrayLike, second_ended: ArrayLike
+) -> Comparison:
+    """Stochastic dominance of two Kaplan-Meier curves with scipy's log-rank test."""
+    a_len, a_end = counts(first_lengths), bools(first_ended)
+    b_len, b_end = counts(second_lengths), bools(second_ended)
+    if not a_end.any() or not b_end.any():
+        raise DataError("a comparison of chain lengths needs at least one finished chain on each side")
+    a, b = survival(a_len, a_end), survival(b_len, b_end)
+    until = min(float(a_len.max()), float(b_len.max()))
+    grid = np.union1d(a.lengths, b.lengths)
+    grid = grid[grid <= until]
+    gap = np.array([a.at(t) - b.at(t) for t in grid]) if grid.size else np.zeros(1)
+    both = logrank(_censored(a_len, a_end), _censored(b_len, b_end))
+    # scipy's statistic is positive when the first sample ends sooner than expected: the second is longer.
+    z = float(both.statistic)
+    one = logrank(_censored(a_len, a_end), _censored(b_len, b_end), alternative="greater")
+    violation = max(0.0, float(-gap.min()))
+    return Comparison(
+        until=until,
+        largest_gap=max(0.0, float(gap.max())),
+        largest_violation=violation,
+        dominates=violation <= _TINY,
+        logrank_z=z,
+        logrank_p=float(one.pvalue),
+        logrank_p_two_sided=float(both.pvalue),
+    )

@@ -1,0 +1,136 @@
+"""A profile says what the rows say, survives its file, and refuses what a gateway cannot run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from thinkcap.calibrate.calibrate import calibrate
+from thinkcap.calibrate.profile import Profile
+from thinkcap.cli.calibrate import command
+from thinkcap.core.errors import ConfigError, DataError
+from thinkcap.core.types import Answer, Completion, Graded, Question, Request, Run, Step
+from thinkcap.policies.registry import parse
+from thinkcap.statistics.precision import wilson
+from thinkcap.study.rows import Row, make_row, write_parquet
+from thinkcap.study.summary import summarise, write_summary
+
+RIGHT = {
+    ("nothink", 64): 60,
+    ("think", 64): 10,
+    ("nothink", 512): 61,
+    ("think", 512): 61,
+    ("iris(first=96)", 512): 80,
+    ("vote", 512): 85,
+    ("placebo", 512): 100,
+}
+
+
+def row(task: str, number: int, policy: str, budget: int, right: bool) -> Row:
+    question = Question(f"q{number}", ({"role": "user", "content": "?"},), kind="number")
+    spent = 40 if policy == "think" else 30
+    done = [
+        Step(Request(question, "think", budget // share, stage), Completion("1", True, tokens, answer="1"))
+        for stage, share, tokens in (("probe", 4, 9), ("think", 2, spent - 9))
+    ]
+    run = Run(Answer("1", "think", done[-1].completion), tuple(done))
+    return make_row(
+        task=task,
+        question=question.id,
+        group="",
+        model="m",
+        spec=parse(policy),
+        budget=budget,
+        seed=0,
+        gold_hash="",
+        outcome=Graded(run, "right" if right else "wrong", "1", 1),
+        grader="g",
+        prompts="p",
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = [
+        row("easy" if number % 2 else "hard", number, policy, budget, number < right)
+        for (policy, budget), right in RIGHT.items()
+        for number in range(100)
+    ]
+    about = {"engine": {"model": "m", "fingerprint": "m-1"}, "prompts": "p"}
+    write_parquet(rows, tmp_path / "rows.parquet")
+    write_summary(summarise(rows, about), tmp_path / "summary.json")
+    return tmp_path
+
+
+def test_every_cap_gets_the_policy_with_the_best_lower_bound(folder: Path) -> None:
+    profile = calibrate(folder)
+    small, large = profile.rules
+    assert (small.at_least, small.policy.label) == (64, "nothink")
+    assert small.evidence["lower_bound"] == round(wilson(60, 100).low or 0, 4)
+    # The placebo did best and needs a second question; the vote needs a kind, so the next best stands beside it.
+    assert (large.at_least, large.policy.label) == (512, "vote")
+    assert large.otherwise is not None
+    assert large.otherwise.label == "iris(first=96)"
+    assert large.evidence["stages"] == {"probe": 128, "think": 256}
+    assert (profile.model, profile.fingerprint) == ("m", "m-1")
+
+
+def test_equal_bounds_go_to_the_cheaper_policy(tmp_path: Path) -> None:
+    rows = [row("t", n, policy, 64, n < 50) for policy in ("think", "nothink") for n in range(100)]
+    write_parquet(rows, tmp_path / "rows.parquet")
+    write_summary(summarise(rows, {}), tmp_path / "summary.json")
+    assert calibrate(tmp_path).rules[0].policy.label == "nothink"
+
+
+def test_a_profile_survives_its_file_and_an_edit(folder: Path, tmp_path: Path) -> None:
+    profile = calibrate(folder)
+    path = tmp_path / "p.toml"
+    result = CliRunner().invoke(command, [str(folder), "-o", str(path)])
+    assert result.exit_code == 0, result.output
+    assert "vote" in result.output
+    assert Profile.from_file(path) == profile
+    path.write_text(path.read_text().replace('policy = "vote"', 'policy = "iris(first=10)"'))
+    edited = Profile.from_file(path).rule(600)
+    assert edited is not None
+    assert edited.policy.label == "iris(first=10)"
+
+
+def test_caps_between_and_below_the_grid(folder: Path) -> None:
+    profile = calibrate(folder)
+    assert profile.rule(63) is None
+    assert profile.rule(511) is profile.rules[0]
+    assert profile.rule(10**6) is profile.rules[1]
+
+
+def test_tasks_can_be_chosen_and_are_checked(folder: Path) -> None:
+    assert calibrate(folder, tasks=["easy"]).rules[0].evidence["n"] == 50
+    with pytest.raises(ConfigError, match="did you mean 'easy'"):
+        calibrate(folder, tasks=["easi"])
+
+
+def test_a_damaged_run_is_refused(folder: Path) -> None:
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["cells"][0]["right"] += 1
+    (folder / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(DataError, match="its rows say"):
+        calibrate(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('model = "m"\nmodle = 1\n[[cap]]\nat_least = 1\npolicy = "nothink"', "did you mean 'model'"),
+        ('model = "m"\n[[cap]]\nat_least = 0\npolicy = "nothink"', "at_least"),
+        ('model = "m"\n[[cap]]\nat_least = 5\npolicy = "irisx"', "did you mean 'iris'"),
+        ('model = "m"\n[[cap]]\nat_least = 5\npolicy = "placebo"', "second question"),
+        ('model = "m"\n[[cap]]\nat_least = 5\npolicy = "vote"\notherwise = "gate"', "needs an answer kind"),
+        ('model = "m"\n[[cap]]\nat_least = 9\npolicy = "close"\n[[cap]]\nat_least = 5\npolicy = "close"', "grow"),
+        ("model = ", "not TOML"),
+    ],
+)
+def test_bad_profiles_say_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        Profile.from_file(path)

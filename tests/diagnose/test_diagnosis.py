@@ -1,0 +1,278 @@
+"""From records to findings, tests and words, on simulated studies whose truth is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arms import made
+from click.testing import CliRunner
+
+from thinkcap.cli import main
+from thinkcap.cli.diagnose import command
+from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
+from thinkcap.logs.arms import Arm, Records
+from thinkcap.logs.read import read
+from thinkcap.verdict.page import as_text
+
+BUDGETS = (128, 256, 512, 1024, 2048)
+
+
+def study(n: int = 600, seed: int = 0, scale: float = 500.0) -> list[Arm]:
+    """Chains exponential with the given mean; right with 0.95 when ended, 0.1 when cut; direct answers 0.75."""
+    rng = np.random.default_rng(seed)
+    length = np.ceil(rng.exponential(scale, n)).astype(int)
+    luck, direct = rng.random(n), rng.random(n) < 0.75
+    short = np.ceil(rng.exponential(40, n)).astype(int)
+    arms = []
+    for b in BUDGETS:
+        ended = length <= b
+        arms.append(made("think", b, luck < np.where(ended, 0.95, 0.1), np.minimum(length, b), ended))
+        arms.append(made("nothink", b, direct & (short <= b), np.minimum(short, b), short <= b))
+        stage = np.where(ended, "think", "extract").astype(object)
+        rescued = luck < np.where(ended, 0.95, 0.6)
+        arms.append(made("iris", b, rescued, np.minimum(length, b), ended, extra={"stage_name": stage}))
+    return arms
+
+
+@pytest.fixture(scope="module")
+def found() -> Diagnosis:
+    return diagnose(Records(tuple(study())), draws=300)
+
+
+def test_the_truth_is_recovered(found: Diagnosis) -> None:
+    (model,) = found.findings
+    assert [row.budget for row in model.budgets] == list(BUDGETS)
+    assert model.lengths is not None
+    assert model.lengths.curve.median == pytest.approx(500 * np.log(2), rel=0.15)
+    assert model.crossover is not None
+    # 0.75 = F 0.95 + (1-F) 0.1 at F = 0.765: 723 tokens; on the log-interpolated grid about 710.
+    assert model.crossover.interval == (512, 1024)
+    assert model.crossover.low is not None
+    assert model.crossover.high is not None
+    assert model.crossover.low <= 715 <= model.crossover.high
+    worst = model.budgets[0].tax
+    assert worst is not None
+    assert worst.regime == "truncation"
+    assert model.lengths.decreasing is not None
+    assert model.lengths.decreasing.p > 0.01
+
+
+def test_splitting_is_measured_on_cut_chains(found: Diagnosis) -> None:
+    parts = found.findings[0].splitting
+    first = next(e for e in parts.extractions if e.split == "iris@128")
+    assert first.coupled == "think@128"
+    assert first.alpha_e == pytest.approx(0.6, abs=0.06)
+    assert first.alpha_t == pytest.approx(0.1, abs=0.04)
+    assert first.recoverable == pytest.approx(0.5 * first.cut / first.n, abs=0.06)
+    assert parts.cuts is not None
+    assert [c.cut for c in parts.cuts.survivors] == list(BUDGETS)
+    assert all(c.n == parts.cuts.cohort[0].n for c in parts.cuts.cohort)
+
+
+def test_the_modal_inequality_uses_the_chain_lengths() -> None:
+    arms = study()
+    arms = [
+        Arm(**{**vars(a), "settings": {"think": 128, "answer": 64}}) if a.name == "iris@128" else a for a in arms
+    ]
+    found = diagnose(Records(tuple(arms)), draws=0).findings[0].splitting
+    known = {e.split: e.modal for e in found.extractions}
+    assert known["iris@256"] is None
+    modal = known["iris@128"]
+    assert modal is not None
+    # Exponential with mean 500: P(L <= 192 | L > 128) = 1 - exp(-64/500) = 0.12.
+    assert modal.delta == pytest.approx(0.12, abs=0.04)
+    assert modal.alpha_c_plus == pytest.approx(0.95, abs=0.06)
+    assert modal.holds
+
+
+def test_holm_is_over_the_family(found: Diagnosis) -> None:
+    made = [t for t in found.tests if t.result is not None]
+    assert len(made) == 15
+    for t in made:
+        assert t.result is not None
+        assert t.p_holm is not None
+        assert t.p_holm >= t.result.test.p
+
+
+def test_words_carry_their_numbers(found: Diagnosis) -> None:
+    text = " ".join(s.text for s in found.verdict)
+    assert "At 128 tokens thinking loses" in text
+    assert "Thinking breaks even at about" in text
+    assert "2048 tokens, " in next(s.text for s in reversed(found.verdict) if s.topic == "What to do")
+    loss = next(s for s in found.verdict if s.text.startswith("At 128"))
+    assert f"{100 * loss.numbers['tax']:.1f} points" in loss.text
+    assert loss.numbers["n"] == 600
+
+
+def test_the_verdict_begins_with_the_answer(found: Diagnosis) -> None:
+    first = found.verdict[0]
+    point = found.findings[0].crossover.point  # type: ignore[union-attr]
+    assert first.text.startswith(f"Thinking pays from about {point:.0f} tokens on (95 %: ")
+    assert "With 512 tokens, iris: " in first.text
+    assert " by thinking. With 2048 tokens, " in first.text
+    assert first.numbers["gains_at"] == [1024, 2048]
+
+
+@pytest.mark.parametrize(
+    ("budgets", "direct", "words"),
+    [
+        ((128, 256), 0.75, "Thinking does not pay up to 256 tokens. With 256 tokens, answer without thinking: "),
+        ((1024, 2048), 0.2, "Thinking pays: it clearly gains from 1024 tokens on and loses at no cap run. "),
+        ((1024,), 0.83, "Thinking makes no clear difference at "),
+    ],
+)
+def test_the_first_words_fit_what_was_seen(budgets: tuple[int, ...], direct: float, words: str) -> None:
+    arms = [a for a in study(n=200) if a.budget in budgets and a.policy in ("think", "nothink")]
+    luck = np.random.default_rng(5).random(200) < direct
+    arms = [Arm(**{**vars(a), "right": luck}) if a.policy == "nothink" else a for a in arms]
+    assert diagnose(Records(tuple(arms)), draws=0).verdict[0].text.startswith(words)
+
+
+@pytest.mark.parametrize("opened", [0, 1])
+def test_a_model_that_never_opens_a_thought_is_told_first(opened: int) -> None:
+    arms = [
+        made(mode, b, np.ones(40, dtype=bool), np.full(40, 30), np.ones(40, dtype=bool), extra=extra)
+        for b in (64, 128)
+        for mode, extra in (("nothink", {}), ("think", {"tokens_think": np.arange(40) * 0 + opened * (b == 128)}))
+    ]
+    first, *_ = diagnose(Records(tuple(arms)), draws=0).verdict
+    assert first.text.startswith("None of the 80 answers in thinking mode opened a thought") == (opened == 0)
+
+
+def test_json_is_plain_and_stable(found: Diagnosis) -> None:
+    page = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert set(page) == {
+        "version",
+        "rows",
+        "notes",
+        "findings",
+        "tests",
+        "repeats",
+        "models",
+        "cross_scale",
+        "verdict",
+        "statistics",
+    }
+    assert page["statistics"]["think@512.correct_n"][1] == 600
+    assert page["findings"][0]["budgets"][0]["tax"]["think"]["alpha_c"] > 0.9
+    assert len(page["findings"][0]["lengths"]["curve"]["share"]) <= 200
+
+
+def test_same_records_same_diagnosis() -> None:
+    one, two = (diagnose(Records(tuple(study(n=150))), draws=100).to_dict() for _ in range(2))
+    assert one == two
+
+
+def test_two_models_are_compared() -> None:
+    slow = [Arm(**{**vars(a), "model": "slow"}) for a in study(seed=1, scale=1500)]
+    found = diagnose(Records((*study(), *slow)), draws=0)
+    assert list(found.models) == ["m then slow"]
+    assert found.models["m then slow"].logrank_p < 1e-6
+    assert any("slow's chains are longer than m's" in s.text for s in found.verdict)
+    assert "m.think@512.correct_n" in found.statistics
+    assert "think@512.correct_n" not in found.statistics
+
+
+def test_tests_stay_with_their_task() -> None:
+    def task(name: str, seed: int) -> list[Arm]:
+        chosen = [a for a in study(n=150, seed=seed) if a.budget == 128 and a.policy != "nothink"]
+        more = [Arm(**{**vars(a), "policy": "town", "right": ~a.right}) for a in chosen if a.policy == "iris"]
+        return [Arm(**{**vars(a), "task": name}) for a in (*chosen, *more)]
+
+    found = diagnose(Records((*task("one", 1), *task("two", 2))), draws=0)
+    said = [s.text for s in found.verdict if s.text.startswith("iris@128 against town@128")]
+    assert len(said) == len(set(said)) == 2
+    assert {(t.task, t.first, t.second) for t in found.tests} >= {
+        ("one", "iris@128", "town@128"),
+        ("two", "iris@128", "town@128"),
+    }
+
+
+def test_repeated_runs_are_called_noise_or_change() -> None:
+    base = study(n=200)[0]
+    right = base.right.copy()
+    right[np.flatnonzero(right)[:15]] = False
+    again = Arm(**{**vars(base), "file": "again", "right": right})
+    found = diagnose(Records((base, again)), draws=0)
+    assert found.repeats[0].flips.flipped == 15
+    assert any("something changed" in s.text for s in found.verdict)
+
+
+def test_other_questions_are_refused_and_said() -> None:
+    arms = study(n=100)
+    think = next(a for a in arms if a.name == "think@512")
+    other = next(a for a in arms if a.name == "nothink@512")
+    other = Arm(**{**vars(other), "content": other.content + 7, "file": "other"})
+    found = diagnose(Records((think, other)), draws=0)
+    assert found.findings[0].budgets == ()
+    assert any("refused" in s.text for s in found.verdict)
+    assert "b512.tax_pp" not in found.statistics
+
+
+def test_seeds_are_pooled_and_said() -> None:
+    arms = [Arm(**{**vars(a), "seed": s}) for s in (1, 2) for a in study(n=80, seed=s)]
+    found = diagnose(Records(tuple(arms)), draws=0)
+    assert {a.n for a in found.findings[0].arms} == {160}
+    assert any("pooled" in note for note in found.notes)
+
+
+def test_one_mode_alone_says_what_is_unknown() -> None:
+    found = diagnose(Records(tuple(a for a in study(n=60) if a.policy == "think")), draws=0)
+    assert any("what thinking costs is not known" in s.text for s in found.verdict)
+
+
+def test_a_log_without_ends_gives_no_cause(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": i,
+            "correct": int(i % 3 > 0) if m == "nothink" else int(i % 3 == 0),
+            "mode": m,
+            "budget": 64,
+            "gold": i,
+        }
+        for i in range(60)
+        for m in ("think", "nothink")
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    result = CliRunner().invoke(command, [str(path)])
+    assert result.exit_code == 0
+    assert "At 64 tokens thinking loses 33.3 points" in result.output
+    assert "the cause is unknown" in result.output
+    page = diagnose(read([path]), draws=0).to_dict()
+    assert page["findings"][0]["budgets"][0]["tax"] is None
+    assert page["findings"][0]["lengths"] is None
+
+
+def test_the_command_is_reached_through_the_door(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,correct,tokens,budget,mode\n1,1,5,8,think\n2,0,8,8,think\n")
+    main(["diagnose", str(path), "--draws", "0"])
+    assert "At 8 tokens thinking is right in 50.0 %" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stop:
+        main(["diagnose", str(path), "--stop", "flagg"])
+    assert stop.value.code == 2
+
+
+def test_a_page_has_headings_and_begins_with_the_answer(found: Diagnosis) -> None:
+    lines = as_text(found).splitlines()
+    assert lines[2].startswith("Thinking pays from about ")
+    assert [line for line in lines if line in {s.topic for s in found.verdict if s.topic}] == [
+        "What the cap costs",
+        "How long chains are, and when thinking catches up",
+        "What other ways win",
+        "What to do",
+    ]
+
+
+def test_nothing_named_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("diagnose", "report"):
+        with pytest.raises(SystemExit) as stop:
+            main([word])
+        assert stop.value.code == 2
+        assert "name a study's folder or a log" in capsys.readouterr().err
+    main(["report", "--list"])
+    assert "thinking-tax" in capsys.readouterr().out

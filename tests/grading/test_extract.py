@@ -1,0 +1,167 @@
+"""Where an answer is found, at which level, and how long it may take."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinkcap.grading.decode import decoded
+from thinkcap.grading.extract import Extracted, extract, weak
+
+CASES = [
+    ("so \\boxed{\\frac{1}{2}}.", "math", "\\frac{1}{2}", 1),
+    ("\\boxed{1}, wait: \\boxed{2}", "number", "2", 1),
+    ("first \\boxed{3}, then cut: \\boxed{\\frac{1}", "math", "3", 1),
+    ("put it in \\boxed{}: \\boxed{7}", "math", "7", 1),
+    ("\\boxed{\\{1, 2\\}}", "math", "\\{1, 2\\}", 1),
+    ("\\boxed 42", "number", "42", 1),
+    ("$\\boxed{1}$ and $\\boxed{-2}$", "math", "1, -2", 1),
+    ("$\\boxed{1}$ and $\\boxed{-2}$", "number", "-2", 1),
+    ("\\fbox{9}", "number", "9", 1),
+    ("12 * 2 = 24\n#### 24", "number", "24", 2),
+    ("#### Answer: 1,024", "number", "1,024", 2),
+    ("#### **Final Answer**\n\n**17**", "number", "17", 2),
+    ("#### Step 1: add\nwe add 3 and 4", "number", "4", 4),
+    ("#### (C)", "label", "C", 2),
+    ("The answer is (B).", "label", "B", 3),
+    ("Final answer: -3.5", "number", "-3.5", 3),
+    ("<answer>12 apples</answer>", "number", "12", 3),
+    ("steps\nA: 90,000", "number", "90,000", 3),
+    ("A: (0, 0)\nB: (1, 2)\nso 5 follows", "number", "5", 4),
+    ("42", "number", "42", 3),
+    ("\\frac{14}{3}", "math", "\\frac{14}{3}", 3),
+    ("So the answer is False.", "label", "False", 3),
+    ("(D)", "label", "D", 3),
+    ("Final Answer: The final answer is $x \\geq 5$. I hope it is correct.", "math", "$x \\geq 5$", 3),
+    ("he has 3 apples and 1,000.99 coins", "number", "1,000.99", 4),
+    ("hence $x \\geq 5$ holds", "math", "x \\geq 5", 4),
+    ("code AZ2K", "number", None, 0),
+    ("I think option 5 might do", "label", None, 0),
+    ("", "math", None, 0),
+    ("   \n", "number", None, 0),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "answer", "level"), CASES)
+def test_levels(text, kind, answer, level) -> None:  # type: ignore[no-untyped-def]
+    assert extract(text, kind) == Extracted(answer, level)
+
+
+def test_after_the_thought_first() -> None:
+    text = "<think>\\boxed{1} or is it 2</think>\nThe answer is 3."
+    assert extract(text, "number") == Extracted("3", 3)
+    assert extract("<think>\\boxed{1}</think>", "number") == Extracted("1", 1)
+    assert extract("thinking without an opening tag 4</think>It is 5.", "number").answer == "5"
+
+
+def test_an_open_thought_says_nothing_unless_the_pipeline_guesses() -> None:
+    text = "<think>so the answer is 5. \\boxed{5}"
+    for kind in ("number", "math", "label"):
+        assert extract(text, kind) == Extracted(None, 0)  # type: ignore[arg-type]
+    assert extract(text, "number", unclosed=True) == Extracted("5", 1)
+    assert extract("\\boxed{4}<think>no, 5", "number") == Extracted("4", 1)
+    assert extract("<think>1</think>2<think>3", "number").answer == "2"
+
+
+def test_undecoded_bytes_are_read() -> None:
+    plain = "The answer is\n 42 – naïve"
+    assert decoded(_encoded(plain)) == plain
+    assert extract(_encoded("so the final answer is 42."), "number") == Extracted("42", 3)
+    assert decoded("Ġ is a letter of Maltese") == "Ġ is a letter of Maltese"
+
+
+def _encoded(text: str) -> str:
+    """As byte-level BPE vocabularies write bytes: printable Latin-1 as itself, the others from U+0100 on."""
+    plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [b for b in range(256) if b not in plain]
+    return "".join(chr(b) if b in plain else chr(0x100 + others.index(b)) for b in text.encode())
+
+
+@given(st.text(max_size=80))
+def test_decoding_gives_back_what_was_encoded(text: str) -> None:
+    encoded = _encoded(text)
+    if " " in text or "\n" in text:
+        assert decoded(encoded) == text
+
+
+def test_weak() -> None:
+    assert not weak(Extracted("5", 1), ended=True)
+    assert not weak(Extracted("5", 3), ended=False)
+    assert weak(Extracted("5", 4), ended=True)
+    assert weak(Extracted(None, 0), ended=True)
+
+
+@given(st.text(alphabet="xyz{}0123456789\\ ,", max_size=40))
+def test_a_balanced_box_comes_back_whole(inner: str) -> None:
+    depth = 0
+    for char in inner.replace("\\\\", ""):
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        if depth < 0:
+            return
+    if depth or "\\" in inner or not inner.strip():
+        return
+    assert extract(f"so \\boxed{{{inner}}} it is", "math") == Extracted(inner.strip(), 1)
+
+
+N = 1_000_000
+ADVERSARIAL = {
+    "open braces": "{" * N,
+    "open boxes": "\\boxed{" * (N // 7),
+    "nested boxes": "\\boxed{" * (N // 8) + "5" + "}" * (N // 8),
+    "dollars": "$" * N,
+    "prices": "$1" * (N // 2),
+    "digits": "1" * N,
+    "digit groups": "123," * (N // 4),
+    "fractions": "½" * (N // 2) + "√π" * (N // 4),
+    "undecoded": "Ġ" * N,
+    "markers": "answer is " * (N // 10),
+    "a marker and space": "answer" + " " * N,
+    "hashes": "####\n" * (N // 5),
+    "tags": "<answer>" * (N // 8),
+    "thoughts": "<think>" * (N // 7),
+    "closed thoughts": "</think>5" * (N // 9),
+    "newlines": "\n" * N,
+    "open fractions": "\\frac{1}{" * (N // 9),
+    "open formulas": "\\(" * (N // 2),
+    "words": "word " * (N // 5),
+    "letters and digits": "a1" * (N // 2),
+    "labels": "(B) " * (N // 4),
+    "minus": "-" * N,
+    "backslashes": "\\" * N,
+    "mixed": "{$1½\\boxed{(" * (N // 12),
+}
+
+
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_a_megabyte_of_anything_is_read_in_no_time(name: str) -> None:
+    # bench/grading.py prints the seconds; this only tells a blow-up from a busy machine.
+    text = ADVERSARIAL[name]
+    for kind in ("number", "math", "label"):
+        assert _seconds(text, kind) < 8.0
+
+
+def _seconds(text: str, kind: str) -> float:
+    # Processor time: other programs on the machine must not decide this test.
+    started = time.process_time()
+    extract(text, kind)  # type: ignore[arg-type]
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("name", ["open boxes", "markers", "prices", "letters and digits", "words"])
+def test_time_grows_in_a_straight_line(name: str) -> None:
+    text = ADVERSARIAL[name]
+    # Thirty-two times the text: a straight line takes 32 times as long, a square a thousand times.
+    short = max(min(_seconds(text[: N // 32], "math") for _ in range(3)), 0.002)
+    assert min(_seconds(text, "math") for _ in range(3)) < 400 * short
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=200))
+def test_any_text_can_be_read(text: str) -> None:
+    for kind in ("number", "math", "label"):
+        answer, level = extract(text, kind)  # type: ignore[arg-type]
+        assert (answer is None) == (level == 0)
+        assert kind != "label" or level != 4

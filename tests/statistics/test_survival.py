@@ -1,0 +1,112 @@
+"""Kaplan-Meier and log-rank against published survival data, and what a cap must not do to a median."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkcap.core.errors import DataError
+from thinkcap.statistics.survival import compare, km_from_weights, km_weights, median_of_finished, survival
+
+# Freireich et al. (1963), remission of leukaemia in weeks, 6-MP against placebo; the Kaplan-Meier table and the
+# log-rank statistic 16.79 are in Kleinbaum and Klein, Survival Analysis (3rd ed.), chapter 2.
+SIX_MP = [6, 6, 6, 7, 10, 13, 16, 22, 23, 6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+SIX_MP_ENDED = [True] * 9 + [False] * 12
+PLACEBO = [1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23]
+
+
+def test_freireich_table() -> None:
+    curve = survival(SIX_MP, SIX_MP_ENDED)
+    assert curve.lengths.tolist() == [6, 7, 10, 13, 16, 22, 23]
+    assert curve.at_risk.tolist() == [21, 17, 15, 12, 11, 7, 6]
+    assert curve.ended.tolist() == [3, 1, 1, 1, 1, 1, 1]
+    published = [0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448]
+    assert (1 - curve.share) == pytest.approx(published, abs=5e-4)
+    assert curve.median == 23
+    assert survival(PLACEBO, [True] * 21).median == 8
+
+
+def test_freireich_log_log_band() -> None:
+    # R survfit(conf.type = "log-log"): 0.620 to 0.952 at 6 weeks.
+    low, high = survival(SIX_MP, SIX_MP_ENDED).band(6)
+    assert (1 - high, 1 - low) == pytest.approx((0.6197, 0.9516), abs=2e-4)
+
+
+def test_freireich_log_rank() -> None:
+    result = compare(PLACEBO, [True] * 21, SIX_MP, SIX_MP_ENDED)
+    assert result.logrank_z**2 == pytest.approx(16.79, abs=5e-3)
+    assert result.logrank_p_two_sided == pytest.approx(4.17e-5, rel=1e-2)
+    assert result.logrank_p == pytest.approx(result.logrank_p_two_sided / 2, rel=1e-6)
+    assert result.dominates
+    assert result.largest_violation == 0
+
+
+def test_reversed_comparison_is_not_dominance() -> None:
+    result = compare(SIX_MP, SIX_MP_ENDED, PLACEBO, [True] * 21)
+    assert not result.dominates
+    assert result.largest_violation > 0.5
+    assert result.logrank_p > 0.99
+
+
+def test_the_median_of_finished_chains_is_biased_low() -> None:
+    rng = np.random.default_rng(3)
+    length = rng.geometric(1 / 600, 5000)
+    spent, ended = np.minimum(length, 512), length <= 512
+    finished = median_of_finished(spent, ended)
+    curve = survival(np.minimum(length, 1024), length <= 1024)
+    assert finished is not None
+    assert finished < 300
+    assert curve.median == pytest.approx(416, abs=25)
+
+
+def test_beyond_what_was_observed_is_none() -> None:
+    curve = survival([10, 10, 10, 3], [False, False, False, True])
+    assert curve.median is None
+    assert curve.quantile(0.25) == 3
+    assert survival([5, 5], [False, False]).quantile(0.1) is None
+    assert median_of_finished([5], [False]) is None
+
+
+def test_a_quantile_reached_exactly_counts() -> None:
+    curve = survival(list(range(1, 11)), [True] * 10)
+    assert [curve.quantile(k / 10) for k in range(1, 11)] == list(range(1, 11))
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=80))
+def test_share_is_a_distribution(rows: list[tuple[int, bool]]) -> None:
+    lengths, ended = [r[0] for r in rows], [r[1] for r in rows]
+    curve = survival(lengths, ended)
+    assert np.all(np.diff(curve.share) >= -1e-12)
+    assert np.all((curve.share >= 0) & (curve.share <= 1 + 1e-12))
+    assert np.all(curve.low <= curve.share + 1e-9)
+    assert np.all(curve.high >= curve.share - 1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.booleans()), min_size=2, max_size=60))
+def test_weights_give_the_same_curve(rows: list[tuple[int, bool]]) -> None:
+    lengths = np.array([r[0] for r in rows])
+    ended = np.array([r[1] for r in rows])
+    values, died, cut = km_weights(lengths, ended)
+    share = km_from_weights(died.astype(float), cut.astype(float))
+    curve = survival(lengths, ended)
+    assert [curve.at(v) for v in values] == pytest.approx(share.tolist(), abs=1e-12)
+
+
+@given(st.lists(st.integers(1, 500), min_size=5, max_size=80), st.integers(1, 500))
+def test_uncensored_below_the_cap_equals_plain_shares(lengths: list[int], cap: int) -> None:
+    array = np.array(lengths)
+    curve = survival(np.minimum(array, cap), array < cap)
+    assert curve.below(cap) == pytest.approx(float((array < cap).mean()))
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(DataError, match="empty"):
+        survival([], [])
+    with pytest.raises(DataError, match="negative"):
+        survival([-1], [True])
+    with pytest.raises(DataError, match="one length"):
+        survival([1, 2], [True])
+    with pytest.raises(DataError, match="finished"):
+        compare([1], [False], [2], [True])
