@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from collections.abc import Mapping
@@ -56,15 +57,23 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+# Without a word both groups would raise their help as an error, which ends in one line: they print it themselves.
+@click.group(
+    cls=_Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
-def group() -> None:
+@click.pass_context
+def group(ctx: click.Context) -> None:
     """The best answer a thinking model can give under a token cap.
 
     Start with `thinkcap study`: the bundled model, its own problems, both modes, sixteen budgets.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def main(args: list[str] | None = None) -> Any:
@@ -85,6 +94,12 @@ def main(args: list[str] | None = None) -> Any:
         sys.exit(2 if isinstance(err, ConfigError) else 1)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as err:
+        # A full disk, a folder that may not be written, a file that is a folder: the system's own words say it.
+        where = f"'{err.filename}': " if err.filename else ""
+        advice = "; free some space, then run the same command again" if err.errno == errno.ENOSPC else ""
+        _say(f"{where}{err.strerror or err}{advice}")
+        sys.exit(2)
 
 
 def _say(message: str) -> None:

@@ -18,7 +18,7 @@ from thinkcap.core.errors import ConfigError
 @click.option(
     "--draws", type=click.IntRange(min=0), default=1000, show_default=True, help="Bootstrap draws; 0 for none."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the bootstrap.")
 def command(
     paths: tuple[Path, ...],
     as_json: bool,

@@ -12,7 +12,12 @@ import click
 @click.argument("url")
 @click.option("--tokens", type=int, default=256, show_default=True, help="Longest answer asked for.")
 @click.option(
-    "--timeout", "timeout_s", type=float, default=120.0, show_default=True, help="Seconds for one question."
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0.001, max=1e6),
+    default=120.0,
+    show_default=True,
+    help="Seconds for one question.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--card", type=click.Path(path_type=Path), help="Write the capability card to this file, too.")

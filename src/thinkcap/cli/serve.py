@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
 import click
+
+from thinkcap.core.errors import ConfigError
 
 
 @click.command(name="serve", context_settings={"help_option_names": ["-h", "--help"]})
@@ -35,11 +38,31 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
         key, line = make(new_key)
         click.echo(f"key (shown once): {key}\nfor the configuration file:\n[keys]\n{line}")
         return
-    from thinkcap.gateway.config import ServeConfig
-    from thinkcap.gateway.server import run
+    try:
+        from thinkcap.gateway.config import ServeConfig
+        from thinkcap.gateway.server import run
+    except ModuleNotFoundError as err:
+        raise ConfigError(
+            f"serving needs '{err.name}', which is not installed; run: pip install 'thinkcap[serve]'"
+        ) from err
 
     config = ServeConfig.from_file(file) if file else ServeConfig()
     given = {name: value for name, value in options.items() if value is not None}
     config = config.changed({**given, **({"model": list(model)} if model else {})})
+    _check_address(config.host, config.port)
     if not run(config, lambda address: click.echo(f"thinkcap serves at {address}", err=True)):
         raise click.exceptions.Exit(1)
+
+
+def _check_address(host: str, port: int) -> None:
+    """Tries to listen before a model is opened, which may take minutes."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+    except (OSError, OverflowError) as err:
+        said = getattr(err, "strerror", None) or err
+        raise ConfigError(
+            f"cannot listen on {host} port {port}: {said}; choose another --port (0 is any free one)"
+        ) from err

@@ -9,9 +9,12 @@ import click
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
-@click.group(name="traces", context_settings=_HELP)
-def command() -> None:
+@click.group(name="traces", invoke_without_command=True, context_settings=_HELP)
+@click.pass_context
+def command(ctx: click.Context) -> None:
     """Look at, export, import and prune stored generations."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 @command.command(context_settings=_HELP)

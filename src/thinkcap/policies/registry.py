@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import MappingProxyType
@@ -64,10 +65,8 @@ class PolicySpec:
     def bind(self, prompts: Prompts = PROMPTS, other: Question | None = None) -> Policy:
         """The policy with its options and, where it takes them, the prompts and another question."""
         function = _function(self.name)
+        _check(self)
         known = _options(self.name)
-        for key in self.options:
-            if key not in known:
-                raise ConfigError(f"policy '{self.name}' has no option '{key}'{nearest(key, known)}")
         given: dict[str, Any] = dict(self.options)
         if "prompts" in known:
             given.setdefault("prompts", prompts)
@@ -102,11 +101,33 @@ def parse(word: str) -> PolicySpec:
             raise ConfigError(f"cannot read '{part.strip()}' in policy '{word}'; wanted option=value")
         options[key.strip()] = _value(value.strip())
     spec = PolicySpec(match["name"], MappingProxyType(options))
-    known = _options(spec.name)
-    for key in options:
+    _check(spec)
+    return spec
+
+
+def _check(spec: PolicySpec) -> None:
+    """Refuses options the policy does not take, and values it would only stumble over once it runs."""
+    known = {key: kind for key, kind in _options(spec.name).items() if kind not in _OURS}
+    for key, value in spec.options.items():
         if key not in known:
             raise ConfigError(f"policy '{spec.name}' has no option '{key}'{nearest(key, known)}")
-    return spec
+        kind = known[key].removesuffix(" | None")
+        # Kinds of a stranger's policy beyond these are its own affair.
+        wanted, fits = _KINDS.get(kind, ("", lambda _: True))
+        if not fits(value):
+            raise ConfigError(f"policy '{spec.name}': option '{key}' must be {wanted}, saw '{value}'")
+
+
+_OURS = frozenset({"Prompts", "Question"})
+"""What a study hands to a policy; not for a person to write."""
+_KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = MappingProxyType(
+    {
+        "int": ("a whole number of at least 0", lambda v: type(v) is int and v >= 0),
+        "float": ("a number", lambda v: type(v) in (int, float) and math.isfinite(v)),
+        "bool": ("true or false", lambda v: type(v) is bool),
+        "str": ("a word", lambda v: isinstance(v, str)),
+    }
+)
 
 
 def parse_list(text: str) -> list[PolicySpec]:
