@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import slow_engine
 
-from thinkcap.core.errors import DataError, EngineTimeout, StoreError
+from thinkcap.core.errors import ConfigError, DataError, EngineTimeout, StoreError
 from thinkcap.core.prompts import Prompts
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.policies.registry import parse_list
@@ -182,3 +182,23 @@ async def test_regrading_needs_no_model(questions: Path, tmp_path: Path) -> None
     assert {key[1] for key, _, _ in changed.flips} <= {"q0"}
     assert changed.rows == 48
     assert len(load_summary(tmp_path)["cells"]) == len(before)
+
+
+async def test_regrading_imports_nothing_that_a_run_names(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    await run(config(questions, out, "nothink", budgets=(16,)), engine=engine())
+    mark = tmp_path / "was_run"
+    (tmp_path / "trap_of_a_run.py").write_text(f"open({str(mark)!r}, 'w').close()\nthing = 5\n")
+    plan = (out / "study.toml").read_text()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        (out / "study.toml").write_text(plan.replace("policy = [", 'policy = [{ name = "trap_of_a_run:thing" },'))
+        assert "trap_of_a_run" in (out / "study.toml").read_text()
+        assert (await regrade(out)).rows == 12
+        (out / "study.toml").write_text(plan.replace(str(questions), "trap_of_a_run:thing"))
+        with pytest.raises(ConfigError, match="add --task trap_of_a_run:thing"):
+            await regrade(out)
+        assert not mark.exists()
+        with pytest.raises(ConfigError, match="is a int; wanted a Task"):  # named by the user, it is imported
+            await regrade(out, modules=("trap_of_a_run:thing",))
+        assert mark.exists()

@@ -9,13 +9,20 @@ import click
 
 @click.command(name="regrade", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", type=click.Path(path_type=Path))
-def command(run: Path) -> None:
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    metavar="MODULE:NAME",
+    help="A Python task of the run that may be imported; a run's own folder cannot allow it.",
+)
+def command(run: Path, tasks: tuple[str, ...]) -> None:
     """Grade the answers of RUN again; its traces serve every cell, so no model is asked."""
     from thinkcap.core.sync import wait
     from thinkcap.report.explorer.page import write_page
     from thinkcap.study.regrade import regrade
 
-    changed = wait(regrade(run))
+    changed = wait(regrade(run, modules=tasks))
     write_page(run)
     click.echo(f"{changed.rows:,} rows graded by {changed.grader}; {len(changed.flips):,} verdicts changed")
     for key, before, after in changed.flips[:20]:

@@ -251,6 +251,8 @@ def _same_rows(gold: Shape, answer: Shape) -> bool:
 
 def _same_ratios(gold: Shape, answer: Shape) -> bool:
     if isinstance(gold, Ratio) and isinstance(answer, Ratio):
+        if gold.timed or answer.timed or (gold.clock and answer.clock):
+            return gold.clock == answer.clock
         if len(gold.items) != len(answer.items):
             return False
         nodes = [(g.node, a.node) for g, a in zip(gold.items, answer.items, strict=True)
@@ -259,6 +261,8 @@ def _same_ratios(gold: Shape, answer: Shape) -> bool:
             return False
         return all(same_formula(("*", g1, a2), ("*", g2, a1)) for (g1, a1), (g2, a2) in pairwise(nodes))
     ratio, other = (gold, answer) if isinstance(gold, Ratio) else (answer, gold)
+    if isinstance(ratio, Ratio) and ratio.timed:
+        return False
     if isinstance(other, Relation):
         value = _value(other)
         return value is not None and same(ratio, value)

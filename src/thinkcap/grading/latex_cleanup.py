@@ -100,6 +100,20 @@ def clean(text: str) -> str:
     return text.strip().rstrip(".").strip()
 
 
+_AMOUNT = r"\s?(\d{1,12}(?:(?:,|\{,\}|,\\!)\d{3}){0,5}(?:\.\d{0,9})?)"
+_AMOUNT_END = r"(?=\s*(?:$|[.,;](?!\d)|\\(?:text|mbox)\b|and\b|or\b))"
+_PRICE = re.compile(rf"\\\${_AMOUNT}{_AMOUNT_END}")
+_LONE_PRICE = re.compile(rf"\\?\${_AMOUNT}{_AMOUNT_END}")
+
+
+def priced(text: str) -> str:
+    """`\\$5` with its unit behind it, as in `5 dollars`; dollars in pairs are TeX's and stay."""
+    if "$" not in text:
+        return text
+    paired = text.replace("\\$", "").count("$") % 2 == 0
+    return (_PRICE if paired else _LONE_PRICE).sub(r"\1\\text{ dollars }", text)
+
+
 def single_backslashes(text: str) -> str:
     """Undo doubled backslashes (a LaTeX string that was escaped once too often), but keep row ends of matrices."""
     if "\\\\" not in text:

@@ -38,7 +38,19 @@ def same_formula(gold: Node, answer: Node) -> bool:
         # 20% is 20 in most answer keys and 0.2 in others; both readings of the sign are accepted.
         inner, other = (gold[1], answer) if gold[0] == "%" else (answer[1], gold)
         return _same_values(inner, other) or _same_values(("/", inner, ("num", Fraction(100), 3)), other)
-    return _same_values(gold, answer)
+    if _same_values(gold, answer):
+        return True
+    # `\log` is natural in some books and decadic in others; the two never mix in one answer.
+    decadic = _decadic(gold), _decadic(answer)
+    return decadic != (gold, answer) and _same_values(*decadic)
+
+
+def _decadic(node: Node) -> Node:
+    if not isinstance(node, tuple):
+        return node
+    if node[:2] == ("call", "log"):
+        return ("call", "lg", *(_decadic(part) for part in node[2:]))
+    return tuple(_decadic(part) for part in node)
 
 
 def _outward(node: Node) -> Node:

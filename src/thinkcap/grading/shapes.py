@@ -69,6 +69,10 @@ class Relation:
 @dataclass(frozen=True)
 class Ratio:
     items: tuple[Shape, ...]
+    clock: tuple[int, ...] = ()
+    """What a clock would show (`12:00`, `1:02:30`); empty where no clock shows it."""
+    timed: bool = False
+    """Nothing but a clock writes it so: `12:00` and `3:05` are no ratios."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +126,20 @@ def _one(parts: Sequence[Token]) -> Shape:
         return Joined(tuple(_one(p) for p in pieces), ops[0])
     pieces, ops = _split(parts, lambda t: t.kind == "op" and t.text == ":")
     if len(pieces) > 1:
-        return Ratio(tuple(_one(p) for p in pieces))
+        return Ratio(tuple(_one(p) for p in pieces), *_clock(pieces))
     bracketed = _bracketed(parts)
     if bracketed is not None:
         return bracketed
     parts, found = _without_unit(parts)
     return Formula(tree(parts), found, _is_name(parts))
+
+
+def _clock(pieces: list[list[Token]]) -> tuple[tuple[int, ...], bool]:
+    digits = [p[0].text if len(p) == 1 and p[0].kind == "num" and p[0].text.isdigit() else "" for p in pieces]
+    hour, *rest = digits
+    if not hour or len(hour) > 2 or int(hour) > 24 or any(len(d) != 2 or d > "59" for d in rest):
+        return (), False
+    return tuple(int(d) for d in digits), any(d.startswith("0") for d in digits[1:])
 
 
 def _side(parts: Sequence[Token]) -> Shape:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from thinkcap.grading.latex_cleanup import clean
+from thinkcap.grading.latex_cleanup import clean, priced
 from thinkcap.grading.vocabulary import CONNECTORS, CONSTANTS, FUNCTIONS, is_word, unit
 
 
@@ -126,7 +126,7 @@ _MOST_DEPTH = 40
 
 def tokens(text: str, depth: int = 0) -> tuple[Token, ...]:
     """The tokens of a text; raises Unparsed where there are too many, or a group does not close."""
-    return _scan(clean(text) if depth == 0 else text, depth)
+    return _scan(clean(priced(text)) if depth == 0 else text, depth)
 
 
 def _scan(text: str, depth: int) -> tuple[Token, ...]:
@@ -282,7 +282,7 @@ def _word(word: str, out: list[Token]) -> None:
         out.append(Token("inf", "inf"))
     elif word in CONSTANTS:
         out.append(Token("name", word))
-    elif lower in ("percent", "percentage"):
+    elif lower in ("percent", "percentage", "pct"):
         out.append(Token("op", "%"))
     elif lower in ("degree", "degrees"):
         out.append(Token("op", "degree"))

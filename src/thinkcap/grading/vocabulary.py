@@ -41,7 +41,7 @@ radian radians rad
 unit units
 square sq
 cubic cu
-percent percentage
+percent percentage pct
 people person persons
 way ways
 time times

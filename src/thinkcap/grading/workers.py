@@ -1,5 +1,7 @@
 """Worker programs from the caller's side: started when needed, ended when a case hangs, replaced on the next case.
 
+They start isolated: no current folder and none of the caller's variables decide what they import.
+
 >>> worker = Worker(limit_s=1.0)
 >>> worker.ask("\\\\sum_{k=1}^{3} k", "6", "math")          # doctest: +SKIP
 <Decision.SAME: 'same'>
@@ -8,9 +10,11 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import json
 import os
 import select
+import shlex
 import subprocess
 import sys
 import threading
@@ -28,6 +32,28 @@ _START_S = 300.0
 
 _PATIENCE = 30
 """How many more limits of clock time a case gets that had no processor to run on."""
+
+
+_INHERITED = ("LD_LIBRARY_PATH", "SYSTEMROOT")
+"""Without these some interpreters do not start; nothing else of the environment is a worker's business."""
+_PACKAGES = ("mpmath", "sympy", "math_verify")
+
+
+def _command() -> list[str]:
+    """The program by its file, isolated (-I), with the folders of libraries it needs."""
+    return [sys.executable, "-I", "-X", "utf8", str(Path(__file__).with_name("worker.py")), *_folders()]
+
+
+def _folders() -> list[str]:
+    """Where its libraries lie: a user's own folder and `pip install --target` are not on the default path."""
+    folders: dict[Path, None] = {}
+    for name in _PACKAGES:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin:
+            folder = Path(spec.origin).resolve().parents[1]
+            if folder != Path.cwd():  # what lies beside the data is not ours to run
+                folders[folder] = None
+    return [str(folder) for folder in folders]
 
 
 class Worker:
@@ -83,18 +109,20 @@ class Worker:
             self.close()
         if self._process is None:
             self.restarts += 1
+            command = _command()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "thinkcap.grading.worker"],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+                cwd=os.sep,
+                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
             )
             if self._line(time.monotonic() + _START_S) is None:
                 self.close()
                 raise ConfigError(
-                    f"the program that grades formulas did not start within {_START_S:g} s; its own words come "
-                    f"from: {sys.executable} -m thinkcap.grading.worker"
+                    f"the program that grades formulas did not start within {_START_S:g} s; to see its own "
+                    f"words, run: {shlex.join(command)}"
                 )
         return self._process
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from thinkcap.core.errors import DataError
+from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.types import Verdict
 from thinkcap.grading.extract import extract
 from thinkcap.grading.grade import GRADER_VERSION, Grader
+from thinkcap.policies.registry import PolicySpec
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.rows import Journal, Key, Row, write_parquet
 from thinkcap.study.run import Cell, plan
 from thinkcap.study.summary import summarise, write_summary
+from thinkcap.study.values import PolicyPlan
+from thinkcap.tasks.load import is_module
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,14 @@ class Regraded:
     flips: tuple[tuple[Key, str | None, Verdict], ...]
 
 
-async def regrade(folder: Path) -> Regraded:
-    """New verdicts for every finished row of a run, appended to its journal; the old lines stay."""
+async def regrade(folder: Path, *, modules: Collection[str] = ()) -> Regraded:
+    """New verdicts for every finished row of a run, appended to its journal; the old lines stay.
+
+    `modules` are the Python tasks that may be imported: a run came from anywhere, so its own file names none.
+    """
     if not (folder / "rows.jsonl").exists():
         raise DataError(f"no rows at '{folder}'; wanted the folder of a study")
-    config = StudyConfig.from_file(folder / "study.toml")
+    config = _planned(folder / "study.toml", modules)
     cells = {cell.key: cell for cell in plan(config)}
     journal = Journal(folder / "rows.jsonl")
     flips: list[tuple[Key, str | None, Verdict]] = []
@@ -52,6 +60,29 @@ async def regrade(folder: Path) -> Regraded:
     provenance = {**old["provenance"], "grader": GRADER_VERSION}
     write_summary(summarise(rows, provenance, price=config.price), folder / "summary.json")
     return Regraded(len(rows), GRADER_VERSION, tuple(flips))
+
+
+def _planned(path: Path, modules: Collection[str]) -> StudyConfig:
+    """The run's own plan, read without importing what it names: a row's key needs a policy's name alone."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        plans = tuple(
+            PolicyPlan(
+                PolicySpec(entry["name"], {k: v for k, v in entry.items() if k not in ("name", "budgets")}),
+                tuple(entry.get("budgets", ())),
+            )
+            for entry in values.pop("policy")
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as err:
+        raise DataError(f"cannot read '{path}' as the plan of a run: {err!r}; run the study again") from err
+    config = replace(StudyConfig.from_mapping(values, where=f" in '{path}'"), policies=plans)
+    for name in config.tasks:
+        if is_module(name) and name not in modules:
+            raise ConfigError(
+                f"the run in '{path.parent}' takes its questions from the Python task '{name}', and a run's "
+                f"folder may not say what to import; if you trust it, add --task {name}"
+            )
+    return config
 
 
 async def _graded(row: Row, cell: Cell, grader: Grader) -> Row:

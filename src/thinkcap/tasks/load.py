@@ -17,6 +17,8 @@ from thinkcap.tasks.task import Source, Task
 Loader = Callable[[str, Path | None, int | None, int | None], Source]
 """(variant, data folder, seed, how many are needed) -> the whole set."""
 
+FILES = (".jsonl", ".csv", ".json")
+
 TASKS: Mapping[str, str] = MappingProxyType(
     {
         "gsm8k": "thinkcap.tasks.gsm8k:read",
@@ -30,11 +32,16 @@ TASKS: Mapping[str, str] = MappingProxyType(
 )
 
 
+def is_module(name: str) -> bool:
+    """Whether a task's name is somebody's code (`my.module:task`) rather than a built-in set or a file."""
+    return ":" in name and not name.lower().endswith(FILES) and name.partition(":")[0] not in TASKS
+
+
 def load(
     name: str, *, data: Path | None = None, limit: int | None = None, offset: int = 0, seed: int | None = None
 ) -> Task:
     """The questions of a task. Benchmarks come from the folder `data` or THINKCAP_DATA, else from the Hub."""
-    if name.lower().endswith((".jsonl", ".csv", ".json")):
+    if name.lower().endswith(FILES):
         head, variant = "jsonl", name
     else:
         head, _, variant = name.partition(":")

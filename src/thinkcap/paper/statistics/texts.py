@@ -22,7 +22,7 @@ def plain_extraction(text: str) -> tuple[str, str | None]:
     text = after if after.strip() else text
     found = boxed(text)
     if found:
-        return "boxed", found[-1]
+        return "boxed", found
     for level, pattern in (("hashes", _HASHES), ("final", _FINAL)):
         if marks := pattern.findall(text):
             return level, marks[-1]
