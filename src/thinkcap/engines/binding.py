@@ -10,10 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from thinkcap.core.engine import EngineCard, Prompt
-from thinkcap.core.errors import ConfigError, EngineRefused, Unsupported
+from thinkcap.core.errors import EngineRefused, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.types import Request
+from thinkcap.engines.grammar import gbnf
+from thinkcap.engines.json_schema import response_form
 from thinkcap.engines.splice import Ids, Splicer
+
+GRAMMAR = "grammar"
+"""A response format of our own, beside OpenAI's: `{"type": "grammar", "grammar": GBNF}`."""
 
 
 async def bound(splicer: Splicer, request: Request, body: Mapping[str, Any], wanted: Any) -> Prompt:
@@ -58,19 +63,12 @@ def constraints(request: Request, known: Mapping[str, str], where: str) -> dict[
     return body
 
 
-def schema(request: Request, where: str) -> Any:
-    """The JSON schema a response format asks for; None where it asks for nothing."""
+def grammar(request: Request) -> str | None:
+    """The grammar that holds an answer to its response format; None where it has none."""
     wanted = request.question.format
-    if not request.final or wanted is None or wanted.get("type") == "text":
+    if not request.final or wanted is None:
         return None
-    kind = wanted.get("type")
-    if kind == "json_object":
-        return {"type": "object"}
-    if kind == "json_schema":
-        inner = wanted.get("json_schema")
-        found = inner.get("schema") if isinstance(inner, Mapping) else None
-        if isinstance(found, Mapping):
-            return found
-        raise ConfigError("response_format 'json_schema' holds no schema; wanted json_schema.schema")
-    hint = nearest(str(kind), ["json_object", "json_schema", "text"])
-    raise Unsupported(f"'{where}' does not know response_format '{kind}'{hint}")
+    if wanted.get("type") == GRAMMAR:
+        return str(wanted["grammar"])
+    form = response_form(wanted)
+    return None if form is None else gbnf(form)

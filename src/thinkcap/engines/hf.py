@@ -23,7 +23,7 @@ from thinkcap.core.errors import ConfigError, EngineError, EngineRefused, Unsupp
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Request, Sampling
-from thinkcap.engines.binding import constraints, fitting, schema
+from thinkcap.engines.binding import constraints, fitting, grammar
 from thinkcap.engines.hf_batch import Batch, Job
 from thinkcap.engines.hf_words import Shown, Words
 from thinkcap.engines.manner import CLOSE, Manner, NothinkBy, check_nothink_by
@@ -94,7 +94,7 @@ class HfEngine:
         self._thread.start()
 
     async def prompt(self, request: Request) -> Prompt:
-        if schema(request, self.card.model) is not None:
+        if grammar(request) is not None:
             raise Unsupported(
                 f"'{self.card.model}' runs in transformers, which binds no answer to a response format; "
                 f"serve it with vLLM or llama.cpp for that"

@@ -17,7 +17,7 @@ from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Message, Request, Sampling
-from thinkcap.engines.binding import bound, constraints, fitting, schema
+from thinkcap.engines.binding import bound, constraints, fitting, grammar
 from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import Vocabulary
@@ -70,9 +70,9 @@ class LlamaServer:
         if body.pop("n_probs", False):
             # None are given for 0; the surplus one is taken out of the answer.
             body["n_probs"] = max(1, body.setdefault("top_logprobs", 0))
-        wanted = schema(request, self.card.model)
+        wanted = grammar(request)
         if wanted is not None:
-            body["json_schema"] = wanted
+            body["grammar"] = wanted
         return await bound(self._splicer, request, body, wanted)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:

@@ -13,7 +13,7 @@ from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Message, Request, Sampling
-from thinkcap.engines.binding import bound, constraints, fitting, schema
+from thinkcap.engines.binding import bound, constraints, fitting, grammar
 from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client
 from thinkcap.engines.manner import Manner
@@ -43,9 +43,9 @@ class VllmServer:
 
     async def prompt(self, request: Request) -> Prompt:
         body = constraints(request, _OPTIONS, self.card.model)
-        wanted = schema(request, self.card.model)
+        wanted = grammar(request)
         if wanted is not None:
-            body["structured_outputs"] = {"json": wanted}
+            body["structured_outputs"] = {"grammar": wanted}
         return await bound(self._splicer, request, body, wanted)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:

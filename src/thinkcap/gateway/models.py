@@ -51,6 +51,9 @@ class Served:
         if card.switch == "prompt":
             # No-think is a sentence in the caller's message here: only who asked for a policy gets it.
             return choice.by not in ("request", "profile")
+        if call.format and card.transport == "ids" and not (call.tools or call.media or call.asked.logprobs):
+            # A grammar of ours bounds the blanks and keeps room for the end; the server's own may do neither.
+            return False
         if choice.spec.name == "nothink":
             return "nothink" in card.modes
         # By ids the thought is counted exactly; over chat only the server can.

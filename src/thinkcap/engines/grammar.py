@@ -1,0 +1,253 @@
+"""Texts of one form: how short they can be, what may follow a beginning, and the grammar a server is bound by.
+
+A small algebra instead of a grammar file, because a cap asks questions that a file cannot answer: how many
+characters must be kept back so that whatever has been begun can be finished, and what may still follow.
+
+    >>> number = Repeat(Chars("0-9"), 1, 3)
+    >>> gbnf(Seq((Text("["), number, Text("]"))))
+    'root ::= "[" [0-9]{1,3} "]"'
+    >>> shortest(remainder(Seq((Text("["), number, Text("]"))), "[4"))
+    ']'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import inf
+from typing import ClassVar
+
+# Every form knows `least`, the bytes of its shortest text (endless where no text is of this form), and `tail`, the
+# bytes that finish it from the worst place to stop. A token holds at least one byte, so these bound tokens too.
+# Forms are compared by identity: they are shared, and a shared one must not be walked twice.
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    value: str
+
+    @cached_property
+    def least(self) -> float:
+        return len(self.value.encode())
+
+    @property
+    def tail(self) -> float:
+        return self.least
+
+
+@dataclass(frozen=True, eq=False)
+class Chars:
+    """One character of a class, as between brackets: `0-9a-f`, or `^"` for all but a quote."""
+
+    inside: str
+    least: ClassVar[float] = 1
+    tail: ClassVar[float] = 1
+
+    def holds(self, character: str) -> bool:
+        return _compiled(self.inside).fullmatch(character) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Seq:
+    parts: tuple[Node, ...]
+
+    @cached_property
+    def least(self) -> float:
+        return sum(part.least for part in self.parts)
+
+    @cached_property
+    def tail(self) -> float:
+        worst, after = 0.0, 0.0
+        for part in reversed(self.parts):
+            worst = max(worst, part.tail + after)
+            after += part.least
+        return worst
+
+
+@dataclass(frozen=True, eq=False)
+class Either:
+    options: tuple[Node, ...]
+
+    @cached_property
+    def least(self) -> float:
+        return min((option.least for option in self.options), default=inf)
+
+    @cached_property
+    def tail(self) -> float:
+        return max((option.tail for option in self.options if option.least < inf), default=inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat:
+    node: Node
+    at_least: int = 0
+    at_most: int | None = None
+
+    @cached_property
+    def least(self) -> float:
+        return self.at_least * self.node.least if self.at_least else 0
+
+    @cached_property
+    def tail(self) -> float:
+        if self.at_most == 0 or self.node.least == inf:
+            return self.least
+        return max(self.least, self.node.tail + max(0, self.at_least - 1) * self.node.least)
+
+
+Node = Text | Chars | Seq | Either | Repeat
+
+NEVER = Either(())
+EMPTY = Seq(())
+
+
+def maybe(node: Node) -> Node:
+    return repeated(node, 0, 1)
+
+
+def repeated(node: Node, least: int = 0, most: int | None = None) -> Node:
+    """Nothing, where nothing can be repeated and need not be."""
+    if most == 0 or (node.least == inf and not least):
+        return EMPTY
+    return NEVER if node.least == inf else Repeat(node, least, most)
+
+
+def either(options: Iterable[Node]) -> Node:
+    """Without options that no text can have."""
+    found = tuple(option for option in options if option.least < inf)
+    return found[0] if len(found) == 1 else Either(found)
+
+
+def shortest(node: Node) -> str:
+    """One of the shortest texts of this form."""
+    if isinstance(node, Text):
+        return node.value
+    if isinstance(node, Chars):
+        return next(c for c in map(chr, range(32, 0x110000)) if node.holds(c))
+    if isinstance(node, Seq):
+        return "".join(map(shortest, node.parts))
+    if isinstance(node, Either):
+        return shortest(min(node.options, key=lambda option: option.least))
+    return shortest(node.node) * node.at_least if node.at_least else ""
+
+
+def lead(node: Node) -> tuple[str, Node]:
+    """What every text of this form begins with, and the form of the rest."""
+    said = ""
+    while node.least and len(heads := _heads(node)) == 1:
+        head, rest = heads[0]
+        if not isinstance(head, Text):
+            break
+        said += head.value
+        node = rest
+    return said, node
+
+
+def remainder(node: Node, begun: str) -> Node:
+    """The form of what may follow this beginning; `NEVER` where it is no beginning."""
+    places: list[Node] = [node]
+    for character in begun:
+        after = [rest for place in places for rest in _after(place, character)]
+        if not after:
+            return NEVER
+        places = after
+    return either(places)
+
+
+def complete(node: Node, text: str) -> bool:
+    """Whether a text is of this form."""
+    return remainder(node, text).least == 0
+
+
+def gbnf(node: Node) -> str:
+    """The grammar as llama.cpp and xgrammar read it."""
+    rules: dict[int, str] = {}
+    lines: list[str] = []
+
+    def named(inner: Node) -> str:
+        name = rules.get(id(inner))
+        if name is None:
+            name = rules[id(inner)] = f"r{len(rules)}"
+            lines.append(f"{name} ::= {written(inner, True)}")
+        return name
+
+    def written(inner: Node, top: bool = False) -> str:
+        if isinstance(inner, Text):
+            return _quoted(inner.value)
+        if isinstance(inner, Chars):
+            return f"[{inner.inside}]"
+        if isinstance(inner, Seq):
+            return " ".join(said for part in inner.parts if (said := written(part)) != '""') or '""'
+        if not top:
+            return named(inner) if isinstance(inner, Either) or _large(inner) else written(inner, True)
+        if isinstance(inner, Either):
+            return " | ".join(written(option) for option in inner.options)
+        body = written(inner.node)
+        if isinstance(inner.node, Seq) or (isinstance(inner.node, Repeat) and not _large(inner.node)):
+            body = f"({body})"
+        return body + _times(inner.at_least, inner.at_most)
+
+    first = f"root ::= {written(node, True)}"
+    return "\n".join([first, *lines])
+
+
+def _large(node: Node) -> bool:
+    return isinstance(node, Repeat) and not isinstance(node.node, Chars | Text)
+
+
+def _times(least: int, most: int | None) -> str:
+    if most is None:
+        return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
+    return {(0, 1): "?", (1, 1): ""}.get((least, most), f"{{{least},{most}}}")
+
+
+def _quoted(text: str) -> str:
+    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return '"' + "".join(escapes.get(c, c) for c in text) + '"'
+
+
+@lru_cache(maxsize=1024)
+def _compiled(inside: str) -> re.Pattern[str]:
+    return re.compile(f"[{inside}]", re.DOTALL)
+
+
+def _after(node: Node, character: str) -> Iterator[Node]:
+    for head, rest in _heads(node):
+        if isinstance(head, Chars):
+            if head.holds(character):
+                yield rest
+        elif isinstance(head, Text) and head.value.startswith(character):
+            yield _joined(Text(head.value[1:]), rest) if len(head.value) > 1 else rest
+
+
+def _heads(node: Node) -> list[tuple[Node, Node]]:
+    """The texts and classes it may begin with, each with the form of what follows."""
+    if isinstance(node, Text):
+        return [(node, EMPTY)] if node.value else []
+    if isinstance(node, Chars):
+        return [(node, EMPTY)]
+    if isinstance(node, Either):
+        return [found for option in node.options if option.least < inf for found in _heads(option)]
+    found: list[tuple[Node, Node]] = []
+    if isinstance(node, Seq):
+        for at, part in enumerate(node.parts):
+            found += [(head, _joined(rest, *node.parts[at + 1 :])) for head, rest in _heads(part)]
+            if part.least:
+                break
+        return found
+    if node.at_most == 0 or node.node.least == inf:
+        return []
+    most = None if node.at_most is None else node.at_most - 1
+    again = node if most is None and not node.at_least else Repeat(node.node, max(0, node.at_least - 1), most)
+    return [(head, _joined(rest, again)) for head, rest in _heads(node.node)]
+
+
+def _joined(*parts: Node) -> Node:
+    flat: list[Node] = []
+    for part in parts:
+        if isinstance(part, Seq):
+            flat += part.parts
+        elif not (isinstance(part, Repeat) and part.at_most == 0):
+            flat.append(part)
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
