@@ -12,7 +12,7 @@ import numpy as np
 from thinkcap.allocate.guarantee import harm_bound, learn_then_test
 from thinkcap.allocate.split import Pass, Passes, Plan, optimal
 from thinkcap.logs.arms import Arm, matched
-from thinkcap.logs.read import read
+from thinkcap.logs.door import read
 from thinkcap.statistics.bootstrap import percentile_interval
 
 FILES = "nothink_baseline_Qwen3-8B_gsm8k_*.json"

@@ -61,7 +61,7 @@ def write_rows(path: Path, rows: int) -> None:
 
 def measure(path: Path, draws: int) -> dict[str, float]:
     from thinkcap.diagnose.diagnosis import diagnose
-    from thinkcap.logs.read import read
+    from thinkcap.logs.door import read
 
     start, busy = time.perf_counter(), time.process_time()
     records = read([path])

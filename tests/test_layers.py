@@ -30,8 +30,6 @@ OUTSIDE = {"engines", "traces"}
 DOMAIN = {"policies", "tasks", "statistics", "allocate", "grading"}
 UNDONE = {
     "report/tables/models.py imports paper",
-    "logs/own.py imports verdict",
-    "logs/own.py imports diagnose",
     "logs/read.py imports paper",
     "diagnose/diagnosis.py imports verdict",
     "diagnose/diagnosis.py imports paper",

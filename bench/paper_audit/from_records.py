@@ -9,7 +9,7 @@ from typing import Any
 
 from ledger import Data, Entry, rows
 
-from thinkcap.logs.read import read
+from thinkcap.logs.door import read
 from thinkcap.paper.statistics import statistics
 
 _FULL = "results_kun/nothink_fullset/nothink_baseline_Qwen3-8B_gsm8k_20260329_"

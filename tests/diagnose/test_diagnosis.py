@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ from click.testing import CliRunner
 from thinkcap.cli import main
 from thinkcap.cli.diagnose import command
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
-from thinkcap.logs.arms import Arm, Records
-from thinkcap.logs.read import read
+from thinkcap.logs.arms import Arm, Records, Stages
+from thinkcap.logs.door import read
 from thinkcap.verdict.page import as_text
 
 BUDGETS = (128, 256, 512, 1024, 2048)
@@ -31,9 +32,9 @@ def study(n: int = 600, seed: int = 0, scale: float = 500.0) -> list[Arm]:
         ended = length <= b
         arms.append(made("think", b, luck < np.where(ended, 0.95, 0.1), np.minimum(length, b), ended))
         arms.append(made("nothink", b, direct & (short <= b), np.minimum(short, b), short <= b))
-        stage = np.where(ended, "think", "extract").astype(object)
+        stage = np.where(ended, "think", "answer").astype(object)
         rescued = luck < np.where(ended, 0.95, 0.6)
-        arms.append(made("iris", b, rescued, np.minimum(length, b), ended, extra={"stage_name": stage}))
+        arms.append(made("iris", b, rescued, np.minimum(length, b), ended, extra={"stage": stage}))
     return arms
 
 
@@ -74,9 +75,7 @@ def test_splitting_is_measured_on_cut_chains(found: Diagnosis) -> None:
 
 def test_the_modal_inequality_uses_the_chain_lengths() -> None:
     arms = study()
-    arms = [
-        Arm(**{**vars(a), "settings": {"think": 128, "answer": 64}}) if a.name == "iris@128" else a for a in arms
-    ]
+    arms = [replace(a, stages=Stages(think=128, answer=64)) if a.name == "iris@128" else a for a in arms]
     found = diagnose(Records(tuple(arms)), draws=0).findings[0].splitting
     known = {e.split: e.modal for e in found.extractions}
     assert known["iris@256"] is None
@@ -127,7 +126,7 @@ def test_the_verdict_begins_with_the_answer(found: Diagnosis) -> None:
 def test_the_first_words_fit_what_was_seen(budgets: tuple[int, ...], direct: float, words: str) -> None:
     arms = [a for a in study(n=200) if a.budget in budgets and a.policy in ("think", "nothink")]
     luck = np.random.default_rng(5).random(200) < direct
-    arms = [Arm(**{**vars(a), "right": luck}) if a.policy == "nothink" else a for a in arms]
+    arms = [replace(a, verdict=luck.astype(np.int8)) if a.policy == "nothink" else a for a in arms]
     assert diagnose(Records(tuple(arms)), draws=0).verdict[0].text.startswith(words)
 
 
@@ -167,7 +166,7 @@ def test_same_records_same_diagnosis() -> None:
 
 
 def test_two_models_are_compared() -> None:
-    slow = [Arm(**{**vars(a), "model": "slow"}) for a in study(seed=1, scale=1500)]
+    slow = [replace(a, model="slow") for a in study(seed=1, scale=1500)]
     found = diagnose(Records((*study(), *slow)), draws=0)
     assert list(found.models) == ["m then slow"]
     assert found.models["m then slow"].logrank_p < 1e-6
@@ -179,8 +178,8 @@ def test_two_models_are_compared() -> None:
 def test_tests_stay_with_their_task() -> None:
     def task(name: str, seed: int) -> list[Arm]:
         chosen = [a for a in study(n=150, seed=seed) if a.budget == 128 and a.policy != "nothink"]
-        more = [Arm(**{**vars(a), "policy": "town", "right": ~a.right}) for a in chosen if a.policy == "iris"]
-        return [Arm(**{**vars(a), "task": name}) for a in (*chosen, *more)]
+        more = [replace(a, policy="town", verdict=1 - a.verdict) for a in chosen if a.policy == "iris"]
+        return [replace(a, task=name) for a in (*chosen, *more)]
 
     found = diagnose(Records((*task("one", 1), *task("two", 2))), draws=0)
     said = [s.text for s in found.verdict if s.text.startswith("iris@128 against town@128")]
@@ -195,7 +194,7 @@ def test_repeated_runs_are_called_noise_or_change() -> None:
     base = study(n=200)[0]
     right = base.right.copy()
     right[np.flatnonzero(right)[:15]] = False
-    again = Arm(**{**vars(base), "file": "again", "right": right})
+    again = replace(base, file="again", verdict=right.astype(np.int8))
     found = diagnose(Records((base, again)), draws=0)
     assert found.repeats[0].flips.flipped == 15
     assert any("something changed" in s.text for s in found.verdict)
@@ -205,7 +204,7 @@ def test_other_questions_are_refused_and_said() -> None:
     arms = study(n=100)
     think = next(a for a in arms if a.name == "think@512")
     other = next(a for a in arms if a.name == "nothink@512")
-    other = Arm(**{**vars(other), "content": other.content + 7, "file": "other"})
+    other = replace(other, content=other.content + 7, file="other")
     found = diagnose(Records((think, other)), draws=0)
     assert found.findings[0].budgets == ()
     assert any("refused" in s.text for s in found.verdict)
@@ -213,7 +212,7 @@ def test_other_questions_are_refused_and_said() -> None:
 
 
 def test_seeds_are_pooled_and_said() -> None:
-    arms = [Arm(**{**vars(a), "seed": s}) for s in (1, 2) for a in study(n=80, seed=s)]
+    arms = [replace(a, seed=s) for s in (1, 2) for a in study(n=80, seed=s)]
     found = diagnose(Records(tuple(arms)), draws=0)
     assert {a.n for a in found.findings[0].arms} == {160}
     assert any("pooled" in note for note in found.notes)

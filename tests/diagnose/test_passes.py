@@ -17,8 +17,8 @@ from thinkcap.diagnose.passes import PassBudgets, accepted, budgets, rounds
 from thinkcap.diagnose.splitting import splitting
 from thinkcap.diagnose.totals import divisions, same_totals
 from thinkcap.diagnose.transfer import transfers
-from thinkcap.logs.arms import Arm, Records
-from thinkcap.logs.read import read
+from thinkcap.logs.arms import Arm, Records, Stages
+from thinkcap.logs.door import read
 
 
 def marks(text: str) -> np.ndarray:
@@ -31,15 +31,15 @@ def arm(policy: str, budget: int, right: str, ended: str | None = None, **more: 
 
 
 def staged(stages: str) -> dict[str, np.ndarray]:
-    names = {"p": "probe", "t": "think", "x": "extract"}
-    return {"stage_name": np.array([names[c] for c in stages], dtype=object)}
+    names = {"p": "probe", "t": "think", "x": "answer"}
+    return {"stage": np.array([names[c] for c in stages], dtype=object)}
 
 
 # Ten questions. Thinking with 100: four end, all right; of six cut one is right. The split 70 + 30: two end, both
 # right; of eight cut six are right.
 THINK = arm("think", 100, "1111100000", "1111000000")
 SPLIT = arm(
-    "split", 100, "1111111100", "1100000000", settings={"think": 70, "answer": 30}, extra=staged("ttxxxxxxxx")
+    "split", 100, "1111111100", "1100000000", stages=Stages(think=70, answer=30), extra=staged("ttxxxxxxxx")
 )
 
 
@@ -62,7 +62,7 @@ def test_the_same_total_of_a_cascade_is_over_what_it_took_over() -> None:
         125,
         "1111111000",
         "1110000000",
-        settings={"first": 25, "think": 70, "answer": 30, "rounds": 1},
+        stages=Stages(first=25, think=70, answer=30, rounds=1),
         extra=staged("pptxxxxxxx"),
     )
     (found,) = same_totals([THINK, iris])
@@ -79,7 +79,7 @@ def test_what_is_not_known_has_a_reason() -> None:
     (found,) = same_totals([arm("think", 100, "1111100000", "0000000000"), SPLIT])
     assert found.parts is None
     assert "more chains end at the smaller cap" in (found.undefined or "")
-    never = arm("split", 100, "1111111100", "0000000000", settings={"think": 70, "answer": 30})
+    never = arm("split", 100, "1111111100", "0000000000", stages=Stages(think=70, answer=30))
     (found,) = same_totals([arm("think", 100, "1111100000", "1111111111"), never])
     # Every chain ended at 100: without a_t the causes cannot be told apart, though the test can be made.
     assert found.parts is None
@@ -93,7 +93,7 @@ TOWN = arm(
     100,
     "1101100000",
     "1111111000",
-    settings={"first": 25, "think": 75, "rounds": 1},
+    stages=Stages(first=25, think=75, rounds=1),
     tokens=np.array([10, 10, 20, 20, 80, 90, 95, 100, 100, 100]),
     extra=staged("pppptttttt"),
 )
@@ -122,27 +122,27 @@ def test_a_cascade_against_direct_answers_on_what_it_took_over() -> None:
 
 
 def test_a_cascade_that_took_over_nothing_has_no_net_recovery() -> None:
-    easy = arm("town", 100, "11", "11", settings={"first": 25}, tokens=np.array([5, 6]), extra=staged("pp"))
+    easy = arm("town", 100, "11", "11", stages=Stages(first=25), tokens=np.array([5, 6]), extra=staged("pp"))
     (found,) = escalations([easy, arm("nothink", 100, "10", "11")])
     assert found.against[0].net is None
     assert "settled every question" in (found.against[0].undefined or "")
     assert found.cost is None
     assert "settled every question" in (found.cost_undefined or "")
-    blind = arm("town", 100, "11", "11", settings={"first": 25}, extra=staged("pt"))
+    blind = arm("town", 100, "11", "11", stages=Stages(first=25), extra=staged("pt"))
     assert escalations([blind])[0].cost_undefined == "no token counts are stored"
 
 
 def test_rounds_of_our_own_refinement() -> None:
     names = np.array(["probe", "round2", "majority", "round3"], dtype=object)
-    settings = {"first": 20, "think": 30, "answer": 10, "rounds": 3}
+    stages = Stages(first=20, think=30, answer=10, rounds=3)
     found = arm(
         "mrsd",
         140,
         "1110",
         "1111",
-        settings=settings,
+        stages=stages,
         tokens=np.array([9, 99, 140, 130]),
-        extra={"stage_name": names},
+        extra={"stage": names},
     )
     told = rounds(found)
     assert told is not None
@@ -161,7 +161,7 @@ def test_divisions_of_a_total_from_several_arms() -> None:
             think + answer,
             right,
             ended,
-            settings={"think": think, "answer": answer},
+            stages=Stages(think=think, answer=answer),
             tokens=np.array(tokens),
         )
 
@@ -187,9 +187,9 @@ def test_divisions_of_a_total_from_several_arms() -> None:
 
 
 def test_a_division_without_a_cut_chain_counts() -> None:
-    whole = arm("close", 100, "1111", "1111", settings={"think": 90}, tokens=np.array([1, 2, 3, 4]))
+    whole = arm("close", 100, "1111", "1111", stages=Stages(think=90), tokens=np.array([1, 2, 3, 4]))
     half = arm(
-        "generous", 100, "1100", "1000", settings={"think": 50, "answer": 50}, tokens=np.array([1, 99, 99, 99])
+        "generous", 100, "1100", "1000", stages=Stages(think=50, answer=50), tokens=np.array([1, 99, 99, 99])
     )
     (found,) = divisions([half, whole])
     assert found.how == "close"
@@ -238,7 +238,7 @@ def test_another_model_is_predicted_from_the_first() -> None:
 
 def _again(one: Arm, right: str) -> dict[str, Any]:
     about = {"policy": one.policy, "budget": one.budget, "right": right, "ended": "1100000000", "model": "other"}
-    return about | {"settings": one.settings, "extra": one.extra}
+    return about | {"stages": one.stages, "extra": one.extra}
 
 
 def test_chains_too_short_to_predict_from_say_so() -> None:
@@ -249,8 +249,8 @@ def test_chains_too_short_to_predict_from_say_so() -> None:
     assert found.undefined == "the other's chains were observed up to 50 tokens, not to 70"
 
 
-def test_budgets_of_the_authors_files() -> None:
-    town = arm("town", 512, "1", settings={"b1": 256, "b2": 512, "ba": 128}, extra={"stage": np.array([1])})
+def test_the_budgets_of_a_cascade_that_reads_its_thought_as_it_stands() -> None:
+    town = arm("town", 768, "1", stages=Stages(256, 512, 128), extra=staged("p"))
     assert budgets(town) == PassBudgets(256, 512, 0, 1)
     kept = accepted(town)
     assert kept is not None

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.diagnosis import diagnose
+from thinkcap.logs.door import read
 from thinkcap.logs.place import line_of
-from thinkcap.logs.read import read
 
 VALUE = st.one_of(
     st.none(),

@@ -15,8 +15,8 @@ from thinkcap.cli import main
 from thinkcap.cli.diagnose import command
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.logs.arms import matched
+from thinkcap.logs.door import read
 from thinkcap.logs.plain import parse_map
-from thinkcap.logs.read import read
 
 LOGS = Path(__file__).parent / "logs"
 
@@ -175,7 +175,7 @@ def test_the_harness_names_the_model_beside_the_samples(tmp_path: Path) -> None:
     path = lines(tmp_path / "samples_arc_2026-01-02T03-04-05.678.jsonl", rows)
     (tmp_path / "results_2026-01-02T03-04-05.678.json").write_text('{"model_name": "org/m-8B"}')
     (arm,) = read([path]).arms
-    assert (arm.model, arm.task, arm.budget) == ("org/m-8B", "arc", None)
+    assert (arm.model, arm.task, arm.budget) == ("m-8B", "arc", None)
     rows[0] |= {"acc": 0.5}
     with pytest.raises(DataError, match="line 1, column 'metrics'"):
         read([lines(path, rows)])
@@ -198,7 +198,7 @@ def test_lm_evaluation_harness_truncation_is_not_guessed(tmp_path: Path) -> None
 def test_real_inspect_log(kind: str) -> None:
     records = read([next((LOGS / "inspect").glob(f"*.{kind}"))])
     (arm,) = records.arms
-    assert (arm.policy, arm.budget, arm.n, arm.model) == ("think", 64, 3, "mockllm/model")
+    assert (arm.policy, arm.budget, arm.n, arm.model_as_logged) == ("think", 64, 3, "mockllm/model")
     assert arm.ends.tolist() == [True, False, True]
     assert arm.lengths.tolist() == [20, 64, 31]
     assert arm.right.tolist() == [True, False, True]
@@ -237,7 +237,7 @@ def test_names_of_our_own_gateway_say_the_policy(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(json.dumps(data))
     (arm,) = read([path]).arms
-    assert (arm.model, arm.policy) == ("openai-api/local/pebble", "nothink")
+    assert (arm.model, arm.model_as_logged, arm.policy) == ("pebble", "openai-api/local/pebble", "nothink")
 
 
 def test_inspect_failures_are_no_wrong_answers(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from chains import HOSTILE, study
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.diagnose.diagnosis import diagnose
-from thinkcap.logs.read import read
+from thinkcap.logs.door import read
 from thinkcap.report.explorer import page as page_module
 from thinkcap.report.explorer.page import safe_json, write_page
 from thinkcap.study.rows import read_parquet

@@ -177,16 +177,16 @@ class TestAuthors:
     def test_cascades(self, shared: Path) -> None:
         material = self.load(shared, "results/iris_math500_fullscale*/*_iris_compact.json")
         rows = {r.cells[0]: r.cells for r in make("bthink-ablation", material).rows}
-        assert rows["iris@2048"][5:8] == (216, 25, 259)
-        assert rows["iris@4096"][5:8] == (216, 127, 157)
+        assert rows["iris(first=512,think=2048,answer=256)@2816"][5:8] == (216, 25, 259)
+        assert rows["iris(first=512,think=4096,answer=256)@4864"][5:8] == (216, 127, 157)
 
     def test_escalated_and_failures(self, shared: Path) -> None:
         material = self.load(shared, "results/mrsd_pilot/*math500*")
         hard = make("escalated-ablation", material)
         assert dict(zip(hard.column("method"), hard.column("correct"), strict=True)) == {
-            "town": 11,
-            "iris": 38,
-            "mrsd": 45,
+            "town(first=512,think=1024)@1536": 11,
+            "iris(first=512,think=1024,answer=256)@1792": 38,
+            "mrsd(first=512,think=1024,answer=256)@4352": 45,
         }
         assert make("failure-modes", material).column("count") == [10, 25, 1]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thinkcap.logs.arms import Arm
+from thinkcap.logs.labels import split_label
 
 
 def made(
@@ -19,11 +20,13 @@ def made(
 ) -> Arm:
     n = len(right)
     about: dict[str, Any] = {"file": "study", "criterion": "end-of-turn token", "model": "m", "task": "t"}
+    name, options = split_label(policy)
     return Arm(
-        policy=policy,
+        policy=name,
+        options=options,
         budget=budget,
         question=np.arange(n),
-        right=right,
+        verdict=right.astype(np.int8),
         tokens=tokens,
         ended=ended,
         content=np.arange(1, n + 1).astype(np.uint64),

@@ -12,7 +12,7 @@ import pytest
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
 from thinkcap.logs.arms import Arm, Records
-from thinkcap.logs.read import read
+from thinkcap.logs.door import read
 
 HERE = {"hardware": "x86_64, 2 cores", "dtype": "F16", "engine": "llamacpp 1", "grader": "1"}
 
@@ -25,11 +25,11 @@ def run(file: str, wrong: int, made: dict[str, str], policies: tuple[str, ...] =
             budget=512,
             file=file,
             question=np.arange(100),
-            right=np.arange(100) >= wrong,
+            verdict=(np.arange(100) >= wrong).astype(np.int8),
             content=np.arange(1, 101).astype(np.uint64),
             model="m",
             task="t",
-            made=made,
+            provenance=made,
         )
         for policy in policies
     ]
@@ -52,7 +52,7 @@ def test_two_runs_on_different_hardware_say_so() -> None:
     page = found.to_dict()
     assert page["repeats"][0]["changed"] == ["hardware", "dtype"]
     assert page["repeats"][0]["second_made"]["hardware"] == "H200"
-    assert page["findings"][0]["arms"][0]["made"]["hardware"] == "x86_64, 2 cores"
+    assert page["findings"][0]["arms"][0]["provenance"]["hardware"] == "x86_64, 2 cores"
 
 
 def test_two_runs_on_the_same_machine_say_so_too() -> None:
@@ -117,7 +117,7 @@ def test_two_of_our_runs_are_two_even_under_one_name(tmp_path: Path, names: tupl
 def test_rows_without_a_summary_are_read(tmp_path: Path) -> None:
     folder = study(tmp_path / "run", "x", ["right"])
     (folder / "summary.json").write_text("[]")
-    assert read([folder]).arms[0].made == {}
+    assert read([folder]).arms[0].provenance == {}
     (folder / "summary.json").unlink()
     assert read([folder / "rows.parquet"]).arms[0].file == "run"
 

@@ -46,8 +46,8 @@ def command(
             "nothing to diagnose; name a study's folder or a log, such as: thinkcap diagnose runs/study"
         )
     from thinkcap.diagnose.diagnosis import diagnose
+    from thinkcap.logs.door import read
     from thinkcap.logs.plain import parse_map
-    from thinkcap.logs.read import read
     from thinkcap.verdict.page import as_json as json_page
     from thinkcap.verdict.page import as_text
 

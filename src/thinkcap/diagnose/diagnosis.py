@@ -16,7 +16,7 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings, findings, pooled
-from thinkcap.diagnose.passes import PASSES, thinking
+from thinkcap.diagnose.passes import thinking
 from thinkcap.diagnose.transfer import Transfer, transfers
 from thinkcap.logs.arms import Arm, Records, matched
 from thinkcap.paper.statistics import statistics
@@ -88,7 +88,8 @@ class Diagnosis:
 def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis:
     """All that these records allow. `draws=0` leaves out bootstrap intervals of the crossover."""
     groups: dict[tuple[str, str], list[Arm]] = {}
-    for arm in records.arms:
+    judged, unjudged = _judged(records)
+    for arm in judged:
         groups.setdefault((arm.model, arm.task), []).append(arm)
     found = tuple(findings(model, task, arms, draws=draws, seed=seed) for (model, task), arms in groups.items())
     tests: list[Test] = []
@@ -97,7 +98,7 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
         ready = pooled(arms)
         repeats += _repeats(ready)
         tests += _tests(ready, draws, seed)
-    notes = [*records.notes, *(r for f in found for r in f.refused), *other_hardware(records.arms)]
+    notes = [*records.notes, *unjudged, *(r for f in found for r in f.refused), *other_hardware(records.arms)]
     if len(tests) >= _MOST_TESTS:
         notes.append(f"only {_MOST_TESTS} of the possible paired tests were made, those with plain modes first")
     if any(a.seed is not None and a.seed > 1 for a in records.arms) and _several_seeds(records.arms):
@@ -114,21 +115,33 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
         models,
         carried,
         verdict(found, family, repeats, models, carried),
-        statistics(records),
+        statistics(Records(tuple(judged), records.notes)),
     )
+
+
+def _judged(records: Records) -> tuple[list[Arm], list[str]]:
+    """The rows with a verdict, and a note for the others."""
+    missing = {a.file: 0 for a in records.arms if not a.is_judged}
+    for arm in records.arms:
+        if arm.file in missing:
+            missing[arm.file] += arm.n - arm.judged().n
+    arms = [arm.judged() for arm in records.arms]
+    if records.rows and not any(a.n for a in arms):
+        raise DataError(
+            f"none of the {records.rows} rows has a verdict or a gold answer; add one (--map gold=COLUMN) to "
+            f"learn whether thinking pays"
+        )
+    said = [f"{file}: {n} rows have no verdict and are left out of accuracies" for file, n in missing.items()]
+    return [a for a in arms if a.n], said
 
 
 def _several_seeds(arms: tuple[Arm, ...]) -> bool:
-    return len({(a.policy, a.budget, a.file, a.seed) for a in arms}) > len(
-        {(a.policy, a.budget, a.file) for a in arms}
-    )
+    return len({(a.name, a.file, a.seed) for a in arms}) > len({(a.name, a.file) for a in arms})
 
 
 def _same(one: Arm, two: Arm) -> bool:
     """A setting that only one of two runs could show (no chain was cut in the other) does not tell them apart."""
-    hidden = {k for k in PASSES if (k in one.settings) != (k in two.settings)}
-    first, second = ({k: v for k, v in a.settings.items() if k not in hidden} for a in (one, two))
-    return (one.policy, one.budget, first) == (two.policy, two.budget, second)
+    return one.name == two.name and one.stages.agree(two.stages)
 
 
 def _repeats(arms: list[Arm]) -> list[Repeat]:
@@ -141,7 +154,7 @@ def _repeats(arms: list[Arm]) -> list[Repeat]:
                 continue
             both = a.tokens is not None and b.tokens is not None
             found = flips(a.right, b.right, a.tokens if both else None, b.tokens if both else None)
-            result.append(Repeat(one.name, one.file, two.file, found, one.made, two.made))
+            result.append(Repeat(one.name, one.file, two.file, found, one.provenance, two.provenance))
     return result
 
 
@@ -184,7 +197,7 @@ def _models(groups: Mapping[tuple[str, str], list[Arm]]) -> dict[str, Comparison
         usable = [
             a
             for a in arms
-            if a.policy == thinking(arms) and a.tokens is not None and a.ended is not None and a.budget
+            if a.method == thinking(arms) and a.tokens is not None and a.ended is not None and a.budget
         ]
         if usable:
             longest[key] = max(usable, key=lambda a: a.budget or 0)

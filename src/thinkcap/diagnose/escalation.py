@@ -68,7 +68,7 @@ def _escalation(arm: Arm, kept: Bools, arms: Sequence[Arm]) -> Escalation:
     cost = _cost(arm, kept)
     return Escalation(
         arm.name,
-        arm.policy,
+        arm.method,
         arm.budget,
         arm.n,
         taken,
@@ -85,9 +85,9 @@ def _rivals(arm: Arm, arms: Sequence[Arm]) -> list[Arm]:
     known = own.first is not None and own.think is not None and own.answer is not None
     whole = (own.first or 0) + own.rounds * ((own.think or 0) + (own.answer or 0)) if known else None
     if arm.budget is None:
-        return [a for a in arms if a.policy == "nothink" and a.budget is None and a.file == arm.file]
+        return [a for a in arms if a.method == "nothink" and a.budget is None and a.file == arm.file]
     wanted = list(dict.fromkeys(b for b in (whole, arm.budget, own.first) if b))
-    direct = [a for a in arms if a.policy == "nothink" and "br" not in a.settings and a.budget in wanted]
+    direct = [a for a in arms if a.method == "nothink" and a.budget in wanted]
     return sorted(direct, key=lambda a: (wanted.index(a.budget or 0), a.file != arm.file, a.file))
 
 

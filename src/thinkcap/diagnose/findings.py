@@ -14,7 +14,7 @@ from thinkcap.core.errors import DataError
 from thinkcap.diagnose.escalation import Escalation, escalations
 from thinkcap.diagnose.passes import thinking
 from thinkcap.diagnose.splitting import Splitting, splitting
-from thinkcap.logs.arms import Arm, matched
+from thinkcap.logs.arms import Arm, Stages, matched
 from thinkcap.statistics.crossover import (
     Empirical,
     Multiplier,
@@ -47,12 +47,10 @@ class ArmSummary:
     unreadable: int
     accuracy: Proportion
     mean_tokens: float | None
-    caps_all: bool
-    """The budget caps all calls together; False for a cascade whose budget is that of its thinking pass."""
     criterion: str
     parts: Decomposition | None
     stop: StopPrecision | None
-    made: Mapping[str, str]
+    provenance: Mapping[str, str]
     """Hardware, dtype, engine, prompts and grader, where the run says so."""
     thoughts: int | None = None
     """Rows of plain thinking in which a thought was opened; None where that is not known."""
@@ -120,7 +118,7 @@ def summary(arm: Arm) -> ArmSummary:
     mean = None if arm.tokens is None else float(arm.tokens.mean())
     return ArmSummary(
         arm.name,
-        arm.policy,
+        arm.method,
         arm.budget,
         arm.file,
         arm.n,
@@ -128,20 +126,19 @@ def summary(arm: Arm) -> ArmSummary:
         arm.unreadable,
         wilson(right, arm.n),
         mean,
-        "b2" not in arm.settings,
         arm.criterion,
         parts,
         stop,
-        arm.made,
+        arm.provenance,
         int((arm.extra["tokens_think"] > 0).sum()) if "tokens_think" in arm.extra else None,
     )
 
 
 def pooled(arms: Sequence[Arm]) -> list[Arm]:
     """Seeds of one arm as one arm, a question and its seed being one row; other arms as they are."""
-    groups: dict[tuple[str, int | None, str, str], list[Arm]] = {}
+    groups: dict[tuple[str, str, Stages], list[Arm]] = {}
     for arm in arms:
-        key = (arm.policy, arm.budget, arm.file, str(arm.settings))
+        key = (arm.name, arm.file, arm.stages)
         groups.setdefault(key, []).append(arm)
     result = []
     for same in groups.values():
@@ -159,7 +156,7 @@ def _join(arms: Sequence[Arm]) -> Arm:
         arms[0],
         # One code per question and seed; 2**20 seeds are enough for anyone.
         question=np.concatenate([a.question for a in arms]) * 2**20 + seeds,
-        right=np.concatenate([a.right for a in arms]),
+        verdict=np.concatenate([a.verdict for a in arms]),
         tokens=column("tokens"),
         ended=column("ended"),
         flag=column("flag"),
@@ -175,7 +172,7 @@ def _common(arms: Sequence[Arm]) -> list[str]:
 
 
 def findings(model: str, task: str, arms: Sequence[Arm], *, draws: int, seed: int) -> Findings:
-    ready = sorted(pooled(arms), key=lambda a: (a.policy, a.budget or 0))
+    ready = sorted(pooled(arms), key=lambda a: (a.method, a.budget or 0))
     refused: list[str] = []
     read_as = thinking(ready)
     nothink, think = _series(ready, "nothink"), _series(ready, read_as)
@@ -215,7 +212,7 @@ def findings(model: str, task: str, arms: Sequence[Arm], *, draws: int, seed: in
 def _series(arms: Sequence[Arm], mode: str) -> dict[int, Arm]:
     """The plain arms of a mode by budget; of several runs at one budget the first counts."""
     found: dict[int, Arm] = {}
-    for arm in sorted((a for a in arms if a.policy == mode and a.budget is not None), key=lambda a: a.budget or 0):
+    for arm in sorted((a for a in arms if a.method == mode and a.budget is not None), key=lambda a: a.budget or 0):
         found.setdefault(arm.budget or 0, arm)
     return found
 

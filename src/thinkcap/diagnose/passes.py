@@ -1,4 +1,4 @@
-"""Which pass answered which row, and with what budget: one reading for our rows and for logs that number stages.
+"""Which pass answered which row, and with what budget.
 
 accepted(arm)          # rows that a try without thinking settled
 budgets(arm).think     # what the thinking pass was allowed
@@ -17,9 +17,6 @@ from thinkcap.statistics.arrays import Bools, Ints
 THINKING = ("think", "think[heuristic]")
 """Readings of a plain chain, the strictest first. A projection adds tokens, so its lengths are not the chain's."""
 
-PASSES = ("first", "think", "answer", "rounds")
-"""Settings that our rows show only where the pass was run."""
-
 
 @dataclass(frozen=True)
 class PassBudgets:
@@ -32,50 +29,40 @@ class PassBudgets:
 
 
 def head(arm: Arm) -> str:
-    """`iris` of `iris_plus(first=64)`."""
-    return arm.policy.partition("(")[0].partition("[")[0].removesuffix("_plus")
+    """`iris` of `iris_plus`."""
+    return arm.policy.partition("[")[0].removesuffix("_plus")
 
 
 def budgets(arm: Arm) -> PassBudgets:
-    """Our rows store them by stage, the authors' files as b1, b2 (or br) and ba."""
-    said = arm.settings.get
-    first, think, answer = (
-        said("first", said("b1")),
-        said("think", said("b2", said("br"))),
-        said("answer", said("ba")),
-    )
+    own = arm.stages
+    answer = own.answer
     if head(arm) == "town":
-        # Thinking that is read as it stands: its files carry the answer budget of the cascade beside it.
         answer = 0
-    elif (
-        answer is None
-        and first is None
-        and think is not None
-        and arm.budget is not None
-        and "b2" not in arm.settings
-    ):
+    elif answer is None and own.first is None and own.think is not None and arm.budget is not None:
         # No chain was cut, so no answer pass was seen; the cap is of both passes together.
-        answer = arm.budget - think
-    return PassBudgets(first, think, answer, int(said("rounds") or 1))
+        answer = arm.budget - own.think
+    return PassBudgets(own.first, own.think, answer, own.rounds or 1)
+
+
+def beside(one: Arm, two: Arm) -> bool:
+    """At the same cap, or cascades that share their first and their thinking budget."""
+    if one.budget is not None and one.budget == two.budget:
+        return True
+    a, b = one.stages, two.stages
+    return None not in (a.first, a.think) and (a.first, a.think) == (b.first, b.think)
 
 
 def accepted(arm: Arm) -> Bools | None:
     """Rows that the first try settled; None where the arm has none, or the log does not name stages."""
-    if head(arm) not in ("town", "iris", "mrsd"):
+    if head(arm) not in ("town", "iris", "mrsd") or "stage" not in arm.extra:
         return None
-    if "stage" in arm.extra:
-        return np.asarray(arm.extra["stage"] == 1)
-    if "escalated" in arm.extra:
-        return ~np.asarray(arm.extra["escalated"], dtype=np.bool_)
-    if "stage_name" in arm.extra:
-        return np.asarray(arm.extra["stage_name"].astype(str) == "probe")
-    return None
+    return np.asarray(arm.extra["stage"] == "probe", dtype=np.bool_)
 
 
 def finished(arm: Arm) -> Bools | None:
     """Rows whose chain ended in its own budget; None where that is not known."""
-    if "stage" in arm.extra:
-        return np.asarray(arm.extra["stage"] == 2)
+    if arm.ended is None and "stage" in arm.extra:
+        return np.asarray(arm.extra["stage"] == "think", dtype=np.bool_)
     return arm.ended
 
 
@@ -86,11 +73,11 @@ def rounds(arm: Arm) -> Ints | None:
         return None
     if head(arm) != "mrsd":
         return np.asarray(~kept, dtype=np.int64)
-    if "round" in arm.extra:
-        return np.asarray(arm.extra["round"], dtype=np.int64)
+    if "rounds" in arm.extra:
+        return np.asarray(arm.extra["rounds"], dtype=np.int64)
     most = budgets(arm).rounds
     # `round2`: two answers agreed there; `majority`: none did, so all rounds were run.
-    names = arm.extra["stage_name"].astype(str)
+    names = arm.extra["stage"].astype(str)
     return np.asarray(
         [0 if n == "probe" else int(n.removeprefix("round")) if n.startswith("round") else most for n in names],
         dtype=np.int64,
@@ -99,5 +86,5 @@ def rounds(arm: Arm) -> Ints | None:
 
 def thinking(arms: Sequence[Arm]) -> str:
     """The reading of plain thinking these arms have, the strictest first; `think` where they have none."""
-    here = {a.policy for a in arms if a.budget is not None}
+    here = {a.method for a in arms if a.budget is not None}
     return next((policy for policy in THINKING if policy in here), "think")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.passes import accepted, budgets, head, thinking
+from thinkcap.diagnose.passes import accepted, beside, budgets, head, thinking
 from thinkcap.diagnose.totals import Division, SameTotal, divisions, same_totals
 from thinkcap.logs.arms import Arm, matched
 from thinkcap.statistics.arrays import Bools
@@ -94,9 +94,7 @@ def splitting(arms: Sequence[Arm], curve: Survival | None) -> Splitting:
 def extracted(arm: Arm) -> Bools | None:
     """Rows answered by a separate pass on a cut chain; None where the log does not name stages."""
     if "stage" in arm.extra:
-        return np.asarray(arm.extra["stage"] == 3)
-    if "stage_name" in arm.extra:
-        named = np.isin(arm.extra["stage_name"].astype(str), ("extract", "retry"))
+        named = np.asarray(arm.extra["stage"] == "answer", dtype=np.bool_)
         return named if arm.ended is None else named & ~arm.ended
     return None
 
@@ -104,11 +102,11 @@ def extracted(arm: Arm) -> Bools | None:
 def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extraction]:
     if head(one) not in _SPLITS or _divided(one):
         return []
-    others = [a for a in arms if head(a) in _COUPLED and a.budget == one.budget and "br" not in a.settings]
+    others = [a for a in arms if head(a) in _COUPLED and beside(one, a)]
     # Town shares the probe with iris, so it is the closer control; thinking alone stands in where it was not run.
     probed = [a for a in others if head(a) == "town"] if head(one) == "iris" else []
     plain = thinking(arms)
-    coupled = probed or [a for a in others if a.policy == plain]
+    coupled = probed or [a for a in others if a.method == plain]
     result = []
     for two in coupled:
         try:
@@ -143,9 +141,9 @@ def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extr
 
 def _modal(one: Arm, alpha_e: float, alpha_t: float, arms: Sequence[Arm], curve: Survival | None) -> Modal | None:
     """Needs the passes' budgets, chains observed beyond the cut, and some that ended within the answer's share."""
-    cut, answer = one.settings.get("think"), one.settings.get("answer")
+    cut, answer = one.stages.think, one.stages.answer
     plain = thinking(arms)
-    think = [a for a in arms if a.policy == plain and a.tokens is not None and a.ended is not None]
+    think = [a for a in arms if a.method == plain and a.tokens is not None and a.ended is not None]
     if curve is None or not cut or not answer or not think:
         return None
     longest = max(think, key=lambda a: a.budget or 0)
@@ -206,11 +204,11 @@ def _controls(cut: Arm, arms: Sequence[Arm]) -> Derivability:
 def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
     """The first family of split arms that was run at several caps, beside thinking at the same caps."""
     plain = thinking(arms)
-    think = {a.budget: a for a in arms if a.policy == plain and a.ended is not None and a.tokens is not None}
+    think = {a.budget: a for a in arms if a.method == plain and a.ended is not None and a.tokens is not None}
     families: dict[str, dict[int, Arm]] = {}
     for a in arms:
         if head(a) in _SPLITS and a.budget in think and not _divided(a):
-            families.setdefault(a.policy, {})[a.budget or 0] = a
+            families.setdefault(a.method, {})[a.budget or 0] = a
     for family in families.values():
         budgets = sorted(family)
         if len(budgets) < 2:
@@ -238,15 +236,15 @@ def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
 
 def _divided(arm: Arm) -> bool:
     """One of several measured divisions of a total, as sweeps over the thinking share write them."""
-    return arm.policy == "split" and "total" in arm.settings
+    return arm.policy == "split" and {"think", "answer"} <= arm.options.keys()
 
 
 def _two_by_two(arms: Sequence[Arm]) -> TwoByTwo | None:
-    cells = {a.policy.removeprefix("cell:"): a for a in arms if a.policy.startswith("cell:")}
+    cells = {f"{a.options.get('mode')}_{a.options.get('context')}": a for a in arms if a.policy == "answer_pass"}
     names = ("think_neutral", "think_extraction", "nothink_neutral", "nothink_extraction")
     if not all(n in cells for n in names):
         return None
-    rows = np.asarray(cells[names[0]].extra["stage"] == 3)
+    rows = np.asarray(cells[names[0]].extra["stage"] == "answer")
     if not rows.any():
         return None
     return two_by_two(*(cells[n].right[rows] for n in names))

@@ -44,7 +44,7 @@ def same_totals(arms: Sequence[Arm]) -> tuple[SameTotal, ...]:
     for arm in arms:
         own = budgets(arm)
         if head(arm) in _PASSES and finished(arm) is not None and own.think and own.answer:
-            found += _same_total(arm, own.think, own.answer, [a for a in arms if a.policy == plain], plain)
+            found += _same_total(arm, own.think, own.answer, [a for a in arms if a.method == plain], plain)
     return tuple(found)
 
 
@@ -137,8 +137,9 @@ def _best(total: int, how: str, file: str, family: Sequence[Arm]) -> Division | 
     for arm in family:
         own = budgets(arm)
         think, answer = own.think or 0, own.answer or 0
-        # A sweep that names its total measured every division of it; others lend those of smaller totals.
-        fits = arm.settings["total"] == total if "total" in arm.settings else think + answer <= total
+        # A sweep that names both parts measured every division of it; others lend those of smaller totals.
+        swept = {"think", "answer"} <= arm.options.keys()
+        fits = arm.budget == total if swept else think + answer <= total
         if fits and (think not in points or answer > (budgets(points[think]).answer or 0)):
             points[think] = arm
     if len(points) < 2:

@@ -1,11 +1,10 @@
-"""What diagnosis works on, wherever it came from: outcomes in columns, one group of columns per arm.
+"""What was run, wherever it was logged: one configuration in one run, its outcomes in columns.
 
-An arm is one way of answering in one run: a model, a policy, a budget, a file.
+Importers translate at the door; behind it nobody reads foreign keys, file names or numbers of stages.
 
-    >>> build = ArmBuilder("log.jsonl", policy="think", budget=512)
-    >>> build.add("q1", right=True, tokens=100, ended=True, line=1)
-    >>> build.done(Questions()).n
-    1
+    >>> arm = Arm("iris", 512, "log.jsonl", np.arange(2), np.array([RIGHT, UNJUDGED]), options={"first": 64})
+    >>> arm.name, arm.n, arm.judged().right.tolist()
+    ('iris(first=64)@512', 2, [True])
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,15 @@ from thinkcap.statistics.paired import Answers, Pairing, pair
 COUNTED = "tokens < b"
 """The criterion where a log tells the end only by its counts."""
 
+RIGHT, WRONG, UNJUDGED = 1, 0, -1
+"""A row's verdict. Not judged is neither: it is counted, cut, timed and priced, never taken for wrong."""
+
+Verdicts = NDArray[np.int8]
+
 
 def content_hash(*parts: str) -> int:
     """64 bits of a question's gold or text; 0 is never returned, it stands for 'not stored'."""
-    digest = hashlib.blake2b("\x1f".join(parts).encode(), digest_size=8).digest()
+    digest = hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") or 1
 
 
@@ -50,14 +55,49 @@ class Questions:
 
 
 @dataclass(frozen=True)
+class Stages:
+    """The budget of each pass in tokens, and how often it may think; None where the records do not tell."""
+
+    first: int | None = None
+    """A try without thinking that may settle the question."""
+    think: int | None = None
+    answer: int | None = None
+    """The pass after the thought; 0 where the thought is read as it stands."""
+    rounds: int | None = None
+
+    @property
+    def total(self) -> int | None:
+        """All a question may spend; None where a pass is not told."""
+        if self.first is None or self.think is None or self.answer is None:
+            return None
+        return self.first + (self.rounds or 1) * (self.think + self.answer)
+
+    @property
+    def told(self) -> int:
+        return sum(value is not None for value in (self.first, self.think, self.answer, self.rounds))
+
+    def agree(self, other: Stages) -> bool:
+        """No pass of which both are told differs: one no chain needed was not seen, which is no difference."""
+        pairs = zip(self._all, other._all, strict=True)
+        return all(a == b for a, b in pairs if a is not None and b is not None)
+
+    @property
+    def _all(self) -> tuple[int | None, ...]:
+        return self.first, self.think, self.answer, self.rounds
+
+
+@dataclass(frozen=True)
 class Arm:
-    """Outcomes of one way of answering. Columns of equal length; a column nobody stored is None."""
+    """Outcomes of one configuration. Columns of equal length; a column nobody stored is None."""
 
     policy: str
+    """Its base name: `iris`, `think`, `think[heuristic]`."""
     budget: int | None
+    """All that a question may spend, in tokens."""
     file: str
     question: Ints
-    right: Bools
+    verdict: Verdicts
+    """1 right, 0 not right, -1 not judged."""
     tokens: Ints | None = None
     ended: Bools | None = None
     """Ended by itself, by `criterion`; None when the log cannot tell for every row."""
@@ -69,33 +109,63 @@ class Arm:
     content: NDArray[np.uint64] | None = None
     order: str | None = None
     model: str = ""
+    """Its canonical name: `Qwen/Qwen3-8B` and `Qwen3_8B` are `Qwen3-8B`."""
+    model_as_logged: str = ""
     task: str = ""
     seed: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The policy's options as they were given."""
+    stages: Stages = Stages()
     status: str = "actual"
     failed: int = 0
-    """Rows without a verdict: generations that failed are no wrong answers."""
+    """Generations that failed: no rows, and no wrong answers."""
     unreadable: int = 0
-    settings: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """Columns only some logs have: stage, source, level, rounds, text ..."""
-    made: Mapping[str, str] = field(default_factory=dict)
+    """Columns only some logs have. `stage` names the pass that answered: probe, think, answer, round2, majority;
+    others are tokens_think, level, group, converged, rounds, trace, gold, text, wall_s ..."""
+    provenance: Mapping[str, str] = field(default_factory=dict)
     """What it was made on and with (hardware, dtype, engine, weights, prompts, grader), where the run says so."""
 
     @property
     def n(self) -> int:
-        return len(self.right)
+        return len(self.verdict)
+
+    @property
+    def method(self) -> str:
+        """`iris(first=64)`: the policy with its options."""
+        inside = ",".join(f"{key}={value}" for key, value in self.options.items())
+        return f"{self.policy}({inside})" if inside else self.policy
 
     @property
     def name(self) -> str:
-        if self.policy == "split" and "br" in self.settings:
-            return f"split {self.settings['br']} + {self.settings['ba']}@{self.budget}"
-        return self.policy if self.budget is None else f"{self.policy}@{self.budget}"
+        """`iris(first=64)@512`."""
+        return self.method if self.budget is None else f"{self.method}@{self.budget}"
 
     @property
     def mode(self) -> str:
-        """think or nothink for plain arms, empty for methods made of several calls."""
+        """think or nothink for one plain call, empty for methods made of several."""
         head = self.policy.partition("[")[0]
         return head if head in ("think", "nothink") else ""
+
+    @property
+    def hardware(self) -> str:
+        return self.provenance.get("hardware", "")
+
+    @cached_property
+    def right(self) -> Bools:
+        """Which rows are right, or a plain refusal where some were never judged."""
+        if not self.is_judged:
+            missing = int((self.verdict == UNJUDGED).sum())
+            raise DataError(f"{self.label}: {missing} of {self.n} rows were never judged, and this needs verdicts")
+        return np.asarray(self.verdict == RIGHT)
+
+    @cached_property
+    def is_judged(self) -> bool:
+        return not bool((self.verdict == UNJUDGED).any())
+
+    def judged(self) -> Arm:
+        """The rows that have a verdict; possibly none."""
+        return self if self.is_judged else self.take(np.asarray(self.verdict != UNJUDGED))
 
     def below(self, share: float = 1.0) -> Bools | None:
         """tokens < share * budget, the event as counts alone can tell it."""
@@ -118,7 +188,7 @@ class Arm:
         return self.ended
 
     def answers(self) -> Answers:
-        return Answers(self.question, self.right, self.content, self.status, self.order, self.label)
+        return Answers(self.question, self.verdict == RIGHT, self.content, self.status, self.order, self.label)
 
     @property
     def label(self) -> str:
@@ -131,7 +201,7 @@ class Arm:
         return replace(
             self,
             question=self.question[rows],
-            right=self.right[rows],
+            verdict=self.verdict[rows],
             tokens=cut(self.tokens),
             ended=cut(self.ended),
             flag=cut(self.flag),
@@ -175,111 +245,6 @@ class Records:
 
     def find(self, policy: str, budget: int | None = None) -> list[Arm]:
         return [a for a in self.arms if a.policy == policy and (budget is None or a.budget == budget)]
-
-
-class ArmBuilder:
-    """Collects rows one by one and checks each where its line number is still known."""
-
-    def __init__(self, file: str, policy: str, budget: int | None, **about: Any) -> None:
-        self.file, self.policy, self.budget, self.about = file, policy, budget, about
-        self._ids: list[str] = []
-        self._seen: dict[str, object] = {}
-        self._right: list[bool] = []
-        self._tokens: list[int | None] = []
-        self._ended: list[bool | None] = []
-        self._flag: list[bool | None] = []
-        self._content: list[int] = []
-        self._where: list[object] = []
-        self._extra: dict[str, list[Any]] = {}
-        self.failed = 0
-
-    def add(
-        self,
-        question: str,
-        *,
-        right: bool | None,
-        tokens: int | None = None,
-        ended: bool | None = None,
-        flag: bool | None = None,
-        content: int = 0,
-        line: object,
-        columns: Mapping[str, str] | None = None,
-        **extra: Any,
-    ) -> None:
-        """`line` and `columns` (our name -> theirs) only serve messages."""
-        name = (columns or {}).get
-        if question in self._seen:
-            raise DataError(
-                f"{self.file}, {_place(line)}, column '{name('question', 'id')}': id {question!r} occurred "
-                f"before, at {_place(self._seen[question])}; one answer per question and arm is wanted"
-            )
-        if tokens is not None and tokens < 0:
-            raise DataError(
-                f"{self.file}, {_place(line)}, column '{name('tokens', 'tokens')}': {tokens} is negative; "
-                f"a token count is 0 or more"
-            )
-        self._seen[question] = line
-        if right is None:
-            self.failed += 1
-            return
-        self._ids.append(question)
-        self._right.append(right)
-        self._tokens.append(tokens)
-        self._ended.append(ended)
-        self._flag.append(flag)
-        self._content.append(content)
-        self._where.append(line)
-        for key, value in extra.items():
-            self._extra.setdefault(key, []).append(value)
-
-    def _whole(self, column: list[Any], what: str) -> list[Any] | None:
-        """A column that every row has, or None when none has; a column with holes is refused."""
-        missing = [i for i, value in enumerate(column) if value is None]
-        if len(missing) == len(column):
-            return None
-        if missing:
-            raise DataError(
-                f"{self.file}, {_place(self._where[missing[0]])}, column '{what}': no value, though other rows "
-                f"have one ({len(missing)} of {len(column)} rows lack it); complete the log or drop the column"
-            )
-        return column
-
-    def done(self, questions: Questions) -> Arm:
-        if not self._ids:
-            raise DataError(
-                f"{self.file}: no row of {self.policy}@{self.budget} has an outcome; nothing to diagnose"
-            )
-        tokens = self._whole(self._tokens, "tokens")
-        ended = None if None in self._ended else np.asarray(self._ended, dtype=np.bool_)
-        flag = None if None in self._flag else np.asarray(self._flag, dtype=np.bool_)
-        content = None if 0 in self._content else np.asarray(self._content, dtype=np.uint64)
-        extra = {k: _column(v) for k, v in self._extra.items() if len(v) == len(self._ids)}
-        return Arm(
-            policy=self.policy,
-            budget=self.budget,
-            file=self.file,
-            question=questions.codes(self._ids),
-            right=np.asarray(self._right, dtype=np.bool_),
-            tokens=None if tokens is None else np.asarray(tokens, dtype=np.int64),
-            ended=ended,
-            flag=flag,
-            content=content,
-            failed=self.failed,
-            extra=extra,
-            **self.about,
-        )
-
-
-def _place(line: object) -> str:
-    return f"line {line}" if isinstance(line, int) else str(line)
-
-
-def _column(values: list[Any]) -> NDArray[Any]:
-    if values and all(isinstance(v, bool) for v in values):
-        return np.asarray(values, dtype=np.bool_)
-    if values and all(isinstance(v, int) for v in values):
-        return np.asarray(values, dtype=np.int64)
-    return np.asarray(values, dtype=object)
 
 
 def with_counted_end(arm: Arm) -> Arm:

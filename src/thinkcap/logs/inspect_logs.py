@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Arm, ArmBuilder, Questions, content_hash, with_counted_end
+from thinkcap.logs.arms import Arm, Questions, content_hash, with_counted_end
+from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.place import numbered
 from thinkcap.logs.plain import Overrides, finished, served_as
 from thinkcap.logs.reading import verdict, whole
@@ -170,6 +171,7 @@ def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object) -> bool:
     build.add(
         str(sample.get("id")),
         right=right,
+        failed=failed,
         tokens=None if tokens is None else whole(tokens, file, place, "output.usage.output_tokens"),
         ended=None
         if failed

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Arm, ArmBuilder, Questions, content_hash
+from thinkcap.logs.arms import Arm, Questions, content_hash
+from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.plain import Overrides, served_as
 from thinkcap.logs.reading import json_lines, json_of, verdict
 

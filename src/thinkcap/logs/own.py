@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.passes import THINKING
-from thinkcap.logs.arms import Arm, Questions, content_hash
-from thinkcap.verdict.origin import told
+from thinkcap.logs.arms import RIGHT, WRONG, Arm, Questions, Stages, content_hash
+from thinkcap.logs.labels import split_label
+from thinkcap.logs.models import canonical, same_model
 
 _NEEDED = (
     "question",
@@ -30,6 +30,11 @@ _NEEDED = (
 )
 
 _WELCOME = ("group", "stage", "stages", "calls", "tokens_think")
+
+_ONE_CHAIN = ("think", "think[heuristic]")
+"""Plain chains. A projection adds tokens, so its lengths are not the chain's."""
+
+_ANSWER_PASS = ("extract", "retry")
 
 _TEXTS = ["question", "task", "model", "policy", "verdict", "gold_hash", "group", "stage"]
 
@@ -58,9 +63,18 @@ def read(path: Path, questions: Questions, model: str | None = None) -> tuple[li
 def _made(summary: Path) -> dict[str, str]:
     """Where the rows were made, from the summary beside them; nothing where there is none."""
     try:
-        return told(json.loads(summary.read_text(encoding="utf-8"))["provenance"])
+        return provenance_fields(json.loads(summary.read_text(encoding="utf-8"))["provenance"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def provenance_fields(about: Mapping[str, Any]) -> dict[str, str]:
+    """From a run's provenance; what it does not say is left out."""
+    engine = about["engine"]
+    version = f"{engine.get('engine', '')} {engine.get('version', '')}".strip()
+    found = {k: str(about.get(k) or "") for k in ("hardware", "dtype", "prompts", "grader")}
+    found |= {"engine": version, "weights": str(engine.get("fingerprint") or "")}
+    return {k: v for k, v in found.items() if v}
 
 
 def _is_coded(column: Any) -> bool:
@@ -78,7 +92,7 @@ class _Coded:
 
 
 def _arms(
-    table: Any, file: Path, questions: Questions, only: str | None, run: str, made: Mapping[str, str]
+    table: Any, file: Path, questions: Questions, only: str | None, run: str, provenance: Mapping[str, str]
 ) -> tuple[list[Arm], list[str]]:
     text = {n: _Coded(table[n]) for n in ("question", "task", "model", "policy", "verdict", "gold_hash")}
     counted = [
@@ -98,40 +112,41 @@ def _arms(
     unread_code = _code(text["verdict"], "unreadable")
     keys = [text["model"].codes, text["task"].codes, text["policy"].codes, number["budget"], number["seed"]]
     extra = {n: _Coded(table[n]) for n in ("group", "stage") if n in table.column_names}
+    if "stage" in extra:
+        extra["stage"].texts = ["answer" if t in _ANSWER_PASS else t for t in extra["stage"].texts]
     group, starts = _grouped(keys)
     arms = []
     for rows in np.split(group, starts[1:]):
         at = rows[0]
         name = text["model"].texts[text["model"].codes[at]]
-        if only is not None and name != only:
+        if only is not None and same_model(name) != same_model(only):
             continue
         graded = rows[text["verdict"].codes[rows] >= 0]
         if len(graded) == 0:
             continue
-        policy, budget = text["policy"].texts[text["policy"].codes[at]], int(number["budget"][at])
-        columns = {
-            # Our stages have names; the numbers 1-3 are the authors'.
-            "stage_name" if k == "stage" else k: np.array(c.texts, dtype=object)[c.codes[graded]]
-            for k, c in extra.items()
-        }
-        if policy in THINKING and "tokens_think" in number:
+        policy, options = split_label(text["policy"].texts[text["policy"].codes[at]])
+        budget = int(number["budget"][at])
+        columns = {k: np.array(c.texts, dtype=object)[c.codes[graded]] for k, c in extra.items()}
+        if policy in _ONE_CHAIN and "tokens_think" in number:
             columns["tokens_think"] = number["tokens_think"][graded]
         arm = Arm(
             policy=policy,
             budget=budget,
             file=run,
-            made=made,
+            provenance=provenance,
             question=ids[graded],
-            right=text["verdict"].codes[graded] == right_code,
+            verdict=np.where(text["verdict"].codes[graded] == right_code, RIGHT, WRONG).astype(np.int8),
             tokens=number["tokens_charged"][graded],
             ended=ended[graded],
             criterion="end-of-turn token",
             content=golds[graded],
-            model=name,
+            model=canonical(name),
+            model_as_logged=name,
             task=text["task"].texts[text["task"].codes[at]],
             seed=int(number["seed"][at]),
             failed=len(rows) - len(graded),
-            settings=_passes(table, graded, number.get("calls"), budget),
+            options=options,
+            stages=_stages(table, graded, number.get("calls"), policy, budget),
             unreadable=int((text["verdict"].codes[graded] == unread_code).sum()),
             extra=columns,
         )
@@ -143,10 +158,12 @@ def _arms(
     return _alike(arms), _notes(arms, run)
 
 
-def _passes(table: Any, rows: NDArray[np.int64], calls: NDArray[np.int64] | None, budget: int) -> dict[str, int]:
+def _stages(
+    table: Any, rows: NDArray[np.int64], calls: NDArray[np.int64] | None, policy: str, budget: int
+) -> Stages:
     """Budgets of the first try, the thinking and the answer pass, from the row that made the most calls."""
     if "stages" not in table.column_names or calls is None:
-        return {}
+        return Stages()
     most = int(rows[int(np.argmax(calls[rows]))])
     # A stage is written as [name, budget, ...]; rounds are numbered.
     stages = [(str(s[0]), int(s[1])) for s in json.loads(table["stages"][most].as_py() or "[]")]
@@ -154,25 +171,21 @@ def _passes(table: Any, rows: NDArray[np.int64], calls: NDArray[np.int64] | None
     for name, allowed in stages:
         seen.setdefault(name.rstrip("0123456789"), allowed)
     if not {"think", "probe"} & seen.keys() or stages == [("think", budget)]:
-        return {}
-    found = {
-        "first": seen.pop("probe", None),
-        "think": seen.pop("think", None),
-        "answer": sum(seen.values()) or None,
-    }
-    if found["think"] is not None:
-        found["rounds"] = sum(1 for name, _ in stages if name.rstrip("0123456789") == "think")
-    return {k: v for k, v in found.items() if v is not None}
+        return Stages()
+    first, think = seen.pop("probe", None), seen.pop("think", None)
+    # Town reads its thought as it stands.
+    answer = 0 if policy.startswith("town") else sum(seen.values()) or None
+    rounds = None if think is None else sum(1 for name, _ in stages if name.rstrip("0123456789") == "think")
+    return Stages(first, think, answer, rounds)
 
 
 def _alike(arms: list[Arm]) -> list[Arm]:
     """Seeds of one arm have one set of budgets, that of the seed which showed most of them."""
-    best: dict[tuple[str, str, str, int | None], tuple[tuple[int, int], Any]] = {}
+    best: dict[tuple[str, str, str, int | None], Stages] = {}
     for arm in arms:
-        shown = (len(arm.settings), arm.settings.get("rounds", 0)), arm.settings
-        key = (arm.model, arm.task, arm.policy, arm.budget)
-        best[key] = max(best.get(key, shown), shown, key=lambda s: s[0])
-    return [replace(a, settings=best[a.model, a.task, a.policy, a.budget][1]) for a in arms]
+        key = (arm.model, arm.task, arm.method, arm.budget)
+        best[key] = max(best.get(key, arm.stages), arm.stages, key=lambda s: (s.told, s.rounds or 0))
+    return [replace(a, stages=best[a.model, a.task, a.method, a.budget]) for a in arms]
 
 
 def _code(column: _Coded, word: str) -> int:

@@ -14,7 +14,8 @@ from typing import Any
 
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.names import nearest
-from thinkcap.logs.arms import Arm, ArmBuilder, Questions, content_hash, with_counted_end
+from thinkcap.logs.arms import Arm, Questions, content_hash, with_counted_end
+from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.reading import decode, json_lines, verdict, whole
 
 COMMON: Mapping[str, tuple[str, ...]] = {

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Arm, ArmBuilder, Questions
+from thinkcap.logs.arms import Arm, Questions
+from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.place import numbered
 from thinkcap.logs.reading import verdict, whole
-from thinkcap.paper.authors_about import about_run, finish, gold_content
+from thinkcap.paper.authors_about import Format, about_run, finish, gold_content
 from thinkcap.paper.authors_methods import cascade, compact, entropy, factorial, mrsd, split
 
 Shape = Callable[[Any, Path, Questions], tuple[list[Arm], list[str]]]
@@ -93,7 +94,9 @@ def _sweep(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list
     for key, rows in data["per_sample"].items():
         found = _mode_and_budget(key)
         assert found is not None
-        build = ArmBuilder(path.name, *found, **about_run(data, path, len(rows)))
+        build = ArmBuilder(
+            path.name, *found, **about_run(data, path, len(rows)), provenance={"format": Format.SWEEP}
+        )
         _plain(build, rows, path, ("per_sample", key))
         builders.append(build)
     return finish(builders, questions), []
@@ -110,6 +113,8 @@ def _single(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], lis
     notes = []
     if not (data.get("mode") or data.get("label")):
         notes.append(f"{path.name}: the mode is not stored; read as {policy} from the file's name")
-    build = ArmBuilder(path.name, policy, int(budget), **about_run(data, path, len(rows)))
+    build = ArmBuilder(
+        path.name, policy, int(budget), **about_run(data, path, len(rows)), provenance={"format": Format.SWEEP}
+    )
     _plain(build, rows, path, ("per_sample",))
     return finish([build], questions), notes

@@ -8,10 +8,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from thinkcap.logs.arms import Arm, ArmBuilder, Questions, content_hash, with_counted_end
+from thinkcap.logs.arms import Arm, Questions, content_hash, with_counted_end
+from thinkcap.logs.builder import ArmBuilder
 
 TEST_ROWS = {"gsm8k": 1319, "math500": 500}
 """Rows of the test sets: what a seeded shuffle was a shuffle of."""
+
+
+class Format:
+    """Which of the authors' files an arm came from, in its provenance: their statistics are told apart by it."""
+
+    COMPACT, CASCADE, MRSD, SPLIT, FACTORIAL, TEXTS, FIXED, VOTES, SWEEP = (
+        f"nips-adathink {word}"
+        for word in ("compact", "cascade", "mrsd", "split", "factorial", "texts", "fixed", "votes", "sweep")
+    )
+
+
+def is_format(arm: Arm, *formats: str) -> bool:
+    return arm.provenance.get("format") in formats
 
 
 def seed_order(seed: int, size: int) -> list[int]:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Arm, ArmBuilder, Questions, content_hash, with_counted_end
+from thinkcap.logs.arms import Arm, Questions, content_hash, with_counted_end
+from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.reading import text_of, verdict, whole
-from thinkcap.paper.authors_about import model_from
+from thinkcap.paper.authors_about import Format, model_from
 
 PROJECTION = "\n\n[projection]\n"
 
@@ -48,7 +49,7 @@ def _fixed(
 ) -> tuple[list[Arm], list[str]]:
     budgets = sorted(int(m[1]) for n in header if (m := re.fullmatch(r"fixed_(\d+)_correct", n)))
     about = _about(path, rows[0][1])
-    builders = [ArmBuilder(path.name, "think", b, **about, settings={"csv": True}) for b in budgets]
+    builders = [ArmBuilder(path.name, "think", b, **about, provenance={"format": Format.FIXED}) for b in budgets]
     for line, row in rows:
         content = content_hash(row.get("gold") or row.get("question") or "")
         for build, b in zip(builders, budgets, strict=True):
@@ -74,6 +75,7 @@ def _votes(
     rows: list[tuple[int, dict[str, str]]], path: Path, questions: Questions
 ) -> tuple[list[Arm], list[str]]:
     about = _about(path, rows[0][1])
+    about["provenance"] = {"format": Format.VOTES}
     vote = ArmBuilder(path.name, "sc", None, **about)
     greedy = ArmBuilder(path.name, "greedy", None, **about)
     for line, row in rows:

@@ -16,7 +16,7 @@ import numpy as np
 
 from thinkcap.logs import own
 from thinkcap.logs.arms import Arm, Questions, Records
-from thinkcap.logs.read import read as read_logs
+from thinkcap.logs.door import read as read_logs
 from thinkcap.study.summary import load_summary
 
 
@@ -107,7 +107,7 @@ def _enriched(arms: list[Arm], folder: Path, questions: Questions) -> list[Arm]:
             voted.setdefault(key, {})[questions.code(row["question"])] = int(agree)
     done = []
     for arm in arms:
-        votes = voted.get((arm.task, arm.policy, arm.budget or 0, arm.seed or 0))
+        votes = voted.get((arm.task, arm.method, arm.budget or 0, arm.seed or 0))
         if votes and all(int(q) in votes for q in arm.question):
             extra = {**arm.extra, "agree": np.array([votes[int(q)] for q in arm.question], dtype=np.int64)}
             arm = replace(arm, extra=extra)

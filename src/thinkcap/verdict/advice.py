@@ -78,7 +78,7 @@ def _ways(found: Findings, cap: int) -> list[tuple[str, Any, float | None]]:
     ways: list[tuple[str, Any, float | None]] = [
         (_name(a), a.accuracy, a.mean_tokens)
         for a in found.arms
-        if a.budget == cap and a.caps_all and a.policy.partition("(")[0] not in _CONTROLS
+        if a.budget == cap and a.policy.partition("(")[0] not in _CONTROLS
     ]
     ways += [(_name(c), c.accuracy, c.routing.mean_tokens) for c in found.cascades if c.first + c.second <= cap]
     return ways

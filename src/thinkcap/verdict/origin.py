@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from thinkcap.logs.arms import Arm
 from thinkcap.statistics.paired import holm
@@ -25,15 +25,6 @@ _FEW = 3
 """Up to so many configurations of two runs are told one by one."""
 
 
-def told(about: Mapping[str, Any]) -> dict[str, str]:
-    """From a run's provenance; what it does not say is left out."""
-    engine = about["engine"]
-    version = f"{engine.get('engine', '')} {engine.get('version', '')}".strip()
-    found = {k: str(about.get(k) or "") for k in ("hardware", "dtype", "prompts", "grader")}
-    found |= {"engine": version, "weights": str(engine.get("fingerprint") or "")}
-    return {k: v for k, v in found.items() if v}
-
-
 def other_hardware(arms: Sequence[Arm]) -> list[str]:
     """One note per run made on other hardware, dtype or engine than most rows of its model and task."""
     groups: dict[tuple[str, str], list[Arm]] = {}
@@ -43,16 +34,16 @@ def other_hardware(arms: Sequence[Arm]) -> list[str]:
     for group in groups.values():
         rows: Counter[tuple[tuple[str, str], ...]] = Counter()
         for arm in group:
-            if arm.made:
-                rows[_place(arm.made)] += arm.n
+            if _place(arm.provenance):
+                rows[_place(arm.provenance)] += arm.n
         if len(rows) < 2:
             continue
         main = dict(rows.most_common(1)[0][0])
         for arm in group:
-            if arm.made and _place(arm.made) != tuple(main.items()):
+            if _place(arm.provenance) not in ((), tuple(main.items())):
                 notes.append(
-                    f"{arm.file}: made on {said(arm.made)}, most rows on {said(main)}; a difference between them "
-                    f"may be the machine's"
+                    f"{arm.file}: made on {said(arm.provenance)}, most rows on {said(main)}; "
+                    f"a difference between them may be the machine's"
                 )
     return list(dict.fromkeys(notes))
 

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import Arm, Records, matched
-from thinkcap.paper.authors_about import TEST_ROWS, seed_order
+from thinkcap.paper.authors_about import TEST_ROWS, Format, is_format, seed_order
 from thinkcap.paper.statistics import cascade, methods, sweep, texts
 from thinkcap.paper.statistics.values import Table, test
 from thinkcap.statistics.paired import mcnemar
@@ -46,29 +46,27 @@ def _prefixes(model: str, task: str, *, alone: bool) -> list[str]:
 
 def _plain(arms: Sequence[Arm], mode: str) -> list[Arm]:
     """One arm per budget; several files at one budget are kept apart by the caller."""
-    found = [a for a in arms if a.policy == mode and a.budget is not None and "csv" not in a.settings]
+    found = [a for a in arms if a.policy == mode and a.budget is not None and not is_format(a, Format.FIXED)]
     return sorted(found, key=lambda a: a.budget or 0)
 
 
 def _one_model(arms: Sequence[Arm]) -> Table:
     table: Table = {}
-    csv = [a for a in arms if "csv" in a.settings]
+    csv = [a for a in arms if is_format(a, Format.FIXED)]
     by_file: dict[str, list[Arm]] = {}
     for a in arms:
         by_file.setdefault(a.file, []).append(a)
-    split = [a for a in arms if "br" in a.settings]
-    swept = [a for a in arms if "br" not in a.settings and "text" not in a.extra]
+    split = [a for a in arms if is_format(a, Format.SPLIT)]
+    swept = [a for a in arms if not is_format(a, Format.SPLIT, Format.MRSD) and "text" not in a.extra]
     table |= _sweep(_plain(swept, "nothink"), _plain(swept, "think"))
     if split:
         table |= methods.split_table(split)
     for same in by_file.values():
-        policies = {a.policy for a in same}
-        # Rounds and escalations by these names are the authors'; our own runs tell them by stage.
-        if {"nothink", "town", "iris", "mrsd"} <= policies and any("escalated" in a.extra for a in same):
+        if is_format(same[0], Format.MRSD):
             table |= methods.mrsd_table(same)
-        elif "cell:think_neutral" in policies:
+        elif is_format(same[0], Format.FACTORIAL):
             table |= methods.factorial_table(same)
-        elif {"sc", "greedy"} <= policies:
+        elif is_format(same[0], Format.VOTES):
             votes, greedy = (next(a for a in same if a.policy == p) for p in ("sc", "greedy"))
             table |= methods.votes_table(votes, greedy)
         else:
@@ -86,7 +84,7 @@ def _one_model(arms: Sequence[Arm]) -> Table:
 
 def _cascades(same: Sequence[Arm]) -> Table:
     table: Table = {}
-    staged = [a for a in same if "stage" in a.extra]
+    staged = [a for a in same if is_format(a, Format.CASCADE, Format.COMPACT)]
     for a in staged:
         if a.policy == "iris":
             table |= cascade.iris_table(a)
@@ -130,15 +128,16 @@ def _doubled(arms: Sequence[Arm]) -> bool:
 def _between(arms: Sequence[Arm]) -> Table:
     """Statistics of two arms of different files or kinds; pairs that are not the same questions give none."""
     table: Table = {}
-    iris = [a for a in arms if a.policy == "iris" and "stage" in a.extra]
-    town = [a for a in arms if a.policy == "town" and "stage" in a.extra]
-    direct = [a for a in arms if a.policy == "nothink" and a.budget and "br" not in a.settings]
-    split = [a for a in arms if a.policy == "nothink" and "br" in a.settings]
+    cascades = [a for a in arms if is_format(a, Format.CASCADE, Format.COMPACT)]
+    iris, town = ([a for a in cascades if a.policy == policy] for policy in ("iris", "town"))
+    nothink = [a for a in arms if a.policy == "nothink" and a.budget]
+    direct = [a for a in nothink if not is_format(a, Format.SPLIT, Format.MRSD)]
+    split = [a for a in nothink if is_format(a, Format.SPLIT)]
     stored = [a for a in arms if "text" in a.extra and "gold" in a.extra]
     thought = [a for a in arms if a.policy == "think" and "text" not in a.extra]
     for one in iris:
         for two in town:
-            if one.budget == two.budget:
+            if one.stages.think == two.stages.think:
                 table |= _or_none(cascade.pair_table, one, two)
         for two in direct:
             table |= _or_none(cascade.against_nothink, one, two)

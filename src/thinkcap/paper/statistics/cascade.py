@@ -11,7 +11,9 @@ from thinkcap.statistics.paired import mcnemar
 
 
 def _stage(arm: Arm) -> Ints:
-    return np.asarray(arm.extra["stage"], dtype=np.int64)
+    """1, 2, 3: the first try, the thought, the pass after it."""
+    names = arm.extra["stage"]
+    return np.select([names == "probe", names == "think"], [1, 2], 3)
 
 
 def _right(arm: Arm, rows: Bools) -> int:
@@ -39,7 +41,7 @@ def iris_table(arm: Arm) -> Table:
         table["rho_escalated"] = rounded(sizes[2] / escalated)
     if arm.tokens is not None:
         table["iris.mean_tokens"] = rounded(float(arm.tokens.mean()))
-        b1, b2 = arm.settings.get("b1"), arm.settings.get("b2")
+        b1, b2 = arm.stages.first, arm.stages.think
         if b1 and b2:
             table["stage2_that_used_full_cap"] = int(((stage == 2) & (arm.tokens == b1 + b2)).sum())
     if "s2_stop" in arm.extra:
@@ -61,7 +63,7 @@ def town_table(arm: Arm) -> Table:
     if arm.tokens is None:
         return table
     table["town.mean_tokens"] = rounded(float(arm.tokens.mean()))
-    b1, b2 = arm.settings.get("b1"), arm.settings.get("b2")
+    b1, b2 = arm.stages.first, arm.stages.think
     if b1 and b2:
         sent = _stage(arm) != 1
         short = sent & (arm.tokens < b1 + b2)
@@ -125,15 +127,15 @@ def two_runs(first: Arm, second: Arm) -> Table:
     """Two iris arms that differ in the answer budget or in the reasoning budget; in file order."""
     one, two, _ = matched(first, second)
     table: Table = {}
-    for what, head in (("ba", "ba"), ("b2", "iris")):
-        a, b = first.settings.get(what), second.settings.get(what)
+    for what, head in (("answer", "ba"), ("think", "iris")):
+        a, b = getattr(first.stages, what), getattr(second.stages, what)
         if a is None or b is None or a == b:
             continue
         high, low = (one, two) if a > b else (two, one)
         name = f"mcnemar_{head}{max(a, b)}_vs_{head}{min(a, b)}"
         table[name] = test(mcnemar(high.right, low.right))
-        if what == "ba":
-            table[f"{name}_iris{first.budget}"] = table[name]
+        if what == "answer":
+            table[f"{name}_iris{first.stages.think}"] = table[name]
             for k in (50, 100, 200):
                 if one.n >= k:
                     rights = [int(one.right[:k].sum()), int(two.right[:k].sum())]

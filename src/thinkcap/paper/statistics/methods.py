@@ -29,9 +29,9 @@ def mrsd_table(arms: Sequence[Arm]) -> Table:
         next(a for a in arms if a.policy == p) for p in ("nothink", "town", "iris", "mrsd")
     )
     table: Table = {f"{a.policy}.correct": [int(a.right.sum()), a.n] for a in (nothink, town, iris, mrsd)}
-    sent = np.asarray(mrsd.extra["escalated"], dtype=np.bool_)
+    sent = np.asarray(mrsd.extra["stage"] != "probe")
     agreed = np.asarray(mrsd.extra["converged"], dtype=np.bool_)
-    rounds = np.asarray(mrsd.extra["round"], dtype=np.int64)
+    rounds = np.asarray(mrsd.extra["rounds"], dtype=np.int64)
     table["mrsd.mean_tokens"] = rounded(float(mrsd.lengths.mean()))
     table["mrsd.round_counts"] = counted(rounds)
     table["escalated_n_correct_nothink_town_iris_mrsd"] = [
@@ -46,10 +46,12 @@ def mrsd_table(arms: Sequence[Arm]) -> Table:
         found = failures(mrsd.right[rows], sent[rows], nothink.right[rows])
         table[f"failure_F1_F2_F3{name}"] = [found.false_accept, found.still_wrong, found.regression]
     if sent.any() and not sent.all():
-        first = np.asarray(mrsd.extra["first_tokens"], dtype=np.int64)
-        s = mrsd.settings
+        first = np.asarray(mrsd.extra["tokens_first"], dtype=np.int64)
+        own = mrsd.stages
         kept, spent, loops = 1 - float(sent.mean()), float(first[~sent].mean()), float(rounds[sent].mean())
-        bound = cost_bound(kept, spent, loops, s["b1"], s["b2"], s["ba"], rounds=s["rounds"])
+        bound = cost_bound(
+            kept, spent, loops, own.first or 0, own.think or 0, own.answer or 0, rounds=own.rounds or 1
+        )
         table["cost_bound_p_t1_K_bound"] = [
             rounded(kept),
             rounded(spent),
@@ -75,7 +77,7 @@ def split_table(arms: Sequence[Arm]) -> Table:
     table: Table = {}
     by_key = {}
     for a in arms:
-        total, br, ba = (a.settings[k] for k in ("total", "br", "ba"))
+        total, (br, ba) = a.budget or 0, _divided(a)
         right = int(a.right.sum())
         table[f"split.{total}_{a.policy}_{br}_{ba}"] = [right, a.n, rounded(float(a.lengths.mean()))]
         by_key[a.policy, total, br, ba] = a
@@ -92,10 +94,17 @@ def split_table(arms: Sequence[Arm]) -> Table:
     return table
 
 
+def _divided(arm: Arm) -> tuple[int, int]:
+    """Tokens to think and to answer; a plain mode spends all on the one or the other."""
+    if arm.mode:
+        return (arm.budget or 0, 0) if arm.mode == "think" else (0, arm.budget or 0)
+    return arm.stages.think or 0, arm.stages.answer or 0
+
+
 def factorial_table(arms: Sequence[Arm]) -> Table:
-    cells = {a.policy.removeprefix("cell:"): a for a in arms}
+    cells = {f"{a.options['mode']}_{a.options['context']}": a for a in arms if a.policy == "answer_pass"}
     names = ("think_neutral", "think_extraction", "nothink_neutral", "nothink_extraction")
-    rows = cells[names[0]].extra["stage"] == 3
+    rows = cells[names[0]].extra["stage"] == "answer"
     found = two_by_two(*(cells[c].right[rows] for c in names))
     return {
         "factorial.stage3_correct": [

@@ -6,11 +6,12 @@ from typing import Any
 
 from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import Arm, matched
+from thinkcap.logs.own import provenance_fields
 from thinkcap.report.material import Material, Run
 from thinkcap.report.tables.select import Group
 from thinkcap.statistics.paired import difference, holm
 from thinkcap.statistics.precision import wilson
-from thinkcap.verdict.origin import said, told
+from thinkcap.verdict.origin import said
 
 
 def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
@@ -18,7 +19,7 @@ def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
     cells: list[dict[str, Any]] = []
     p_values: dict[str, float] = {}
     for one, two in _pairs(material, run, other):
-        cell: dict[str, Any] = {"task": one.task, "policy": one.policy, "budget": one.budget}
+        cell: dict[str, Any] = {"task": one.task, "policy": one.method, "budget": one.budget}
         for name, arm in (("first", one), ("second", two)):
             found = wilson(int(arm.right.sum()), arm.n)
             cell[name] = [found.k, found.n, found.value, found.low, found.high]
@@ -35,7 +36,7 @@ def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
         cells.append(cell)
     for at, p in holm(p_values).items():
         cells[int(at)]["paired"].append(p)
-    places = [said(told(r.about)) for r in (run, other)]
+    places = [said(provenance_fields(r.about)) for r in (run, other)]
     return {"name": other.name, "model": other.about["engine"]["model"], "made": places, "cells": cells}
 
 
@@ -43,7 +44,7 @@ def _pairs(material: Material, run: Run, other: Run) -> list[tuple[Arm, Arm]]:
     def arms(of: Run) -> dict[tuple[str, str, int | None], Arm]:
         mine = [a for a in material.records.arms if a.file == of.name]
         groups = (Group("", t, tuple(a for a in mine if a.task == t)) for t in dict.fromkeys(a.task for a in mine))
-        return {(a.task, a.policy, a.budget): a for group in groups for a in group.arms}
+        return {(a.task, a.method, a.budget): a for group in groups for a in group.arms}
 
     first, second = arms(run), arms(other)
     return [(first[key], second[key]) for key in first if key in second]

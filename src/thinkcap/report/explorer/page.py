@@ -70,7 +70,7 @@ def _group(material: Material, task: str) -> Group:
 
 def _axes(material: Material) -> tuple[list[int], list[str]]:
     first = {"nothink": 0, "think": 1, "think[heuristic]": 2}
-    policies = list(dict.fromkeys(a.policy for a in material.records.arms))
+    policies = list(dict.fromkeys(a.method for a in material.records.arms))
     cells = {(cell["policy"], cell["budget"]) for run in material.runs for cell in run.summary["cells"]}
     # A cell in which every row failed has no arm, but the page must still say that it failed.
     policies += [p for p in dict.fromkeys(p for p, _ in sorted(cells)) if p not in policies]

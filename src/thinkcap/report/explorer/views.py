@@ -45,7 +45,7 @@ def _in(arm: Arm, name: str) -> Bools:
 
 
 def _view(group: Group, name: str | None, budgets: Sequence[int], policies: Sequence[str]) -> dict[str, Any]:
-    by = {(a.policy, a.budget): a for a in group.arms}
+    by = {(a.method, a.budget): a for a in group.arms}
     direct, thought = group.series("nothink"), group.series("think")
     return {
         "task": group.task,

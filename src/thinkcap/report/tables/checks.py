@@ -8,7 +8,7 @@ from thinkcap.diagnose.findings import summary
 from thinkcap.logs.arms import Arm
 from thinkcap.report.tables.methods import not_run
 from thinkcap.report.tables.modes import ci
-from thinkcap.report.tables.select import Group, Want, escalated, head, option, same_questions
+from thinkcap.report.tables.select import Group, Want, escalated, same_questions
 from thinkcap.report.tables.table import BLANK, Column, Row
 from thinkcap.statistics.paired import mcnemar
 from thinkcap.statistics.precision import wilson
@@ -30,9 +30,9 @@ SEEDS = (
 def by_seed(group: Group, want: Want) -> list[Row]:
     """Each seed, then mean and spread; the spread only over seeds of the same size."""
     rows: list[Row] = []
-    for budget in sorted({a.budget or 0 for a in group.single if head(a.policy) == "iris"}):
+    for budget in sorted({a.budget or 0 for a in group.single if a.policy == "iris"}):
         iris, town = (
-            {a.seed: a for a in group.single if head(a.policy) == name and (a.budget or 0) == budget}
+            {a.seed: a for a in group.single if a.policy == name and (a.budget or 0) == budget}
             for name in ("iris", "town")
         )
         pairs = [(seed, iris[seed], town[seed]) for seed in iris if seed in town]
@@ -133,6 +133,6 @@ def failed(group: Group, want: Want) -> list[Row]:
 
 def _first_try(group: Group, arm: Arm) -> Arm | None:
     if arm.budget is None:
-        return next((a for a in group.arms if a.policy == "nothink" and a.file == arm.file), None)
-    first = option(arm, "first", "b1") or max(1, round(arm.budget * 0.25))
+        return next((a for a in group.arms if a.method == "nothink" and a.file == arm.file), None)
+    first = arm.stages.first or max(1, round(arm.budget * 0.25))
     return group.series("nothink").get(first)

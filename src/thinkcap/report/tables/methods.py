@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from thinkcap.diagnose.findings import ArmSummary, summary
+from thinkcap.diagnose.passes import beside
 from thinkcap.logs.arms import Arm
 from thinkcap.report.tables.modes import ci
-from thinkcap.report.tables.select import Group, Want, escalated, head, option, same_questions, stages
+from thinkcap.report.tables.select import Group, Want, escalated, same_questions, stages
 from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
 from thinkcap.statistics.paired import McNemar, mcnemar
 from thinkcap.statistics.precision import wilson
@@ -55,11 +56,11 @@ def not_run(what: str, columns: Sequence[Column], key: dict[str, Any] | None = N
 def listed(group: Group, want: Want, only: Sequence[str] = ()) -> list[Row]:
     """Every arm with its cost; methods nobody ran are named."""
     rows = []
-    arms = [a for a in group.arms if not a.policy.startswith("cell:")]
+    arms = [a for a in group.arms if a.policy != "answer_pass"]
     for arm in sorted(
         arms, key=lambda a: (a.tokens is None, float(np.mean(a.tokens)) if a.tokens is not None else 0)
     ):
-        if only and head(arm.policy) not in only:
+        if only and arm.policy not in only:
             continue
         found = summary(arm)
         # Two runs of one method are told apart by their files.
@@ -68,7 +69,7 @@ def listed(group: Group, want: Want, only: Sequence[str] = ()) -> list[Row]:
         cells = (name, cap(arm), arm.n, found.accuracy.k, found.accuracy.value, ci(found.accuracy))
         key = {"method": arm.name, "config": arm.name, "budget": arm.budget}
         rows.append(Row((*cells, spent(found), ", ".join(map(str, seeds)) or "not stored"), key, (arm,)))
-    ran = {head(a.policy) for a in group.arms} | {"vote" for a in group.arms if a.policy == "sc"}
+    ran = {a.policy for a in group.arms} | {"vote" for a in group.arms if a.policy == "sc"}
     rows += [
         not_run(name, METHODS) for name in only or _COMPARED if name not in ran and name != "think[heuristic]"
     ]
@@ -107,7 +108,7 @@ def against(group: Group, want: Want) -> list[Row]:
             test: McNemar | None = None if both is None else mcnemar(both[0].right, both[1].right)
             compared = (test.difference, test.only_first, test.only_second, test.p) if test else (BLANK,) * 4
             cells = (arm.name, cap(arm), arm.n, found.accuracy.k, found.accuracy.value, spent(found))
-            key = {"method": arm.policy, "budget": arm.budget}
+            key = {"method": arm.method, "budget": arm.budget}
             rows.append(Row((*cells, *compared), key, (arm,)))
     return rows
 
@@ -141,12 +142,12 @@ def hard(group: Group, want: Want) -> list[Row]:
             test = mcnemar(both[1].right, both[0].right) if arm is not town else None
             compared = (test.difference, test.only_first, test.only_second, test.p) if test else (BLANK,) * 4
             cells = (arm.name, cap(arm), found.n, found.k, found.value, ci(found))
-            rows.append(Row((*cells, *compared), {"method": arm.policy, "budget": arm.budget}, (arm,)))
+            rows.append(Row((*cells, *compared), {"method": arm.method, "budget": arm.budget}, (arm,)))
     return rows or [not_run("town with its stages", HARD)]
 
 
 def _beside(arm: Arm, other: Arm) -> bool:
-    return arm.budget == other.budget and arm.file == other.file
+    return beside(arm, other) and arm.file == other.file
 
 
 def _escalation(group: Group, town: Arm) -> np.ndarray | None:
@@ -187,10 +188,10 @@ def by_stage(group: Group, want: Want) -> list[Row]:
         third = wilson(int(arm.right[stage == 3].sum()), sizes[2])
         found = wilson(int(arm.right.sum()), arm.n)
         sent = sizes[1] + sizes[2]
-        budget = option(arm, "think", "b2")
+        budget = arm.stages.think
         cells = (arm.name, str(budget or "share of the cap"), arm.n, found.value, ci(found), *sizes)
         complete = sizes[1] / sent if sent else None
-        key = {"B_think": budget, "method": arm.policy, "budget": arm.budget}
+        key = {"B_think": budget, "method": arm.method, "budget": arm.budget}
         rows.append(Row((*cells, third.value, ci(third), complete), key, (arm,)))
     return rows or [not_run("iris", STAGES)]
 
@@ -229,4 +230,4 @@ def improved(group: Group, want: Want) -> list[Row]:
 
 
 def _answer(arm: Arm) -> int:
-    return option(arm, "answer", "ba") or 0
+    return arm.stages.answer or 0

@@ -122,7 +122,7 @@ def accounted(every: Sequence[Group], want: Want) -> list[Row]:
     for group in every:
         found: dict[tuple[str, str, str], list[Arm]] = {}
         for arm in group.single:
-            found.setdefault((arm.policy, arm.file, arm.status), []).append(arm)
+            found.setdefault((arm.method, arm.file, arm.status), []).append(arm)
         for (policy, file, status), arms in found.items():
             budgets = ", ".join(str(b) for b in sorted({a.budget for a in arms if a.budget is not None}))
             seeds = ", ".join(str(s) for s in sorted({a.seed for a in arms if a.seed is not None}))

@@ -186,7 +186,7 @@ PROJECTED = (
 def projected(group: Group, want: Want) -> list[Row]:
     """Thinking with a forced answer where the chain was cut; files of one model and task are pooled."""
     arms = [a for a in group.arms if "projected" in a.extra]
-    arms = arms or [a for a in group.arms if a.policy.startswith("think[projection]")]
+    arms = arms or [a for a in group.arms if a.policy == "think[projection]"]
     arms = arms or list(group.series("think").values())
     rows = []
     for b in budgets(want, {a.budget or 0: a for a in arms}):
@@ -215,6 +215,6 @@ def projected(group: Group, want: Want) -> list[Row]:
 def _projected(arm: Arm) -> np.ndarray | None:
     if "projected" in arm.extra:
         return np.asarray(arm.extra["projected"], dtype=np.bool_)
-    if arm.policy.startswith("think[projection]") and "stage_name" in arm.extra:
-        return np.asarray(arm.extra["stage_name"].astype(str) == "project")
+    if arm.policy == "think[projection]" and "stage" in arm.extra:
+        return np.asarray(arm.extra["stage"].astype(str) == "project")
     return None

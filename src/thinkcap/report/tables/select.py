@@ -49,10 +49,10 @@ class Group:
         """Plain arms of a mode by budget. A log may hold only chains read by a pipeline: then those."""
         found: dict[int, Arm] = {}
         # Those with an end are worth more than a bare list of verdicts.
-        arms = sorted(self.arms, key=lambda a: (a.ended is None, "text" in a.extra, "br" in a.settings))
+        arms = sorted(self.arms, key=lambda a: (a.ended is None, "text" in a.extra, -a.n))
         for policy in (mode, f"{mode}[heuristic]", f"{mode}[projection]"):
             for arm in arms:
-                if arm.policy == policy and arm.budget is not None:
+                if arm.method == policy and arm.budget is not None:
                     found.setdefault(arm.budget, arm)
             if found:
                 break
@@ -60,22 +60,17 @@ class Group:
 
     def method(self, *names: str) -> list[Arm]:
         """Arms of a method with any options, by budget."""
-        found = [a for a in self.arms if head(a.policy) in names]
+        found = [a for a in self.arms if a.policy in names]
         return sorted(found, key=lambda a: (a.budget or 0, a.name))
 
 
 def _whole(arm: Arm, single: Sequence[Arm]) -> Arm:
     """Pooled seeds keep the columns that every seed has."""
-    mine = [a for a in single if (a.policy, a.budget, a.file) == (arm.policy, arm.budget, arm.file)]
+    mine = [a for a in single if (a.name, a.file) == (arm.name, arm.file)]
     if arm.extra or len(mine) < 2 or sum(a.n for a in mine) != arm.n:
         return arm
     common = set.intersection(*(set(a.extra) for a in mine))
     return replace(arm, extra={k: np.concatenate([a.extra[k] for a in mine]) for k in sorted(common)})
-
-
-def head(policy: str) -> str:
-    """`iris(first=64)` is an iris."""
-    return policy.partition("(")[0]
 
 
 def groups(material: Material, want: Want) -> tuple[list[Group], bool]:
@@ -126,31 +121,12 @@ def same_questions(*arms: Arm) -> list[Arm] | None:
 
 def escalated(arm: Arm) -> np.ndarray | None:
     """Which questions a cascade did not answer with its first try."""
-    if "escalated" in arm.extra:
-        return np.asarray(arm.extra["escalated"], dtype=np.bool_)
-    if "stage" in arm.extra:
-        return np.asarray(arm.extra["stage"].astype(np.int64) != 1)
-    if "stage_name" in arm.extra:
-        return np.asarray(arm.extra["stage_name"].astype(str) != "probe")
-    return None
+    return np.asarray(arm.extra["stage"] != "probe", dtype=np.bool_) if "stage" in arm.extra else None
 
 
 def stages(arm: Arm) -> np.ndarray | None:
     """1 first try accepted, 2 chain complete, 3 answered in a pass of its own; None where not stored."""
-    if "stage" in arm.extra:
-        return np.asarray(arm.extra["stage"], dtype=np.int64)
-    if "stage_name" not in arm.extra:
+    if "stage" not in arm.extra:
         return None
-    names = arm.extra["stage_name"].astype(str)
+    names = arm.extra["stage"].astype(str)
     return np.where(names == "probe", 1, np.where(names == "think", 2, 3))
-
-
-def option(arm: Arm, *names: str) -> int | None:
-    """A stage's budget, from a log's settings or from a policy's label."""
-    for name in names:
-        if arm.settings.get(name) is not None:
-            return int(arm.settings[name])
-        found = re.search(rf"[(,]{name}=(\d+)", arm.policy)
-        if found:
-            return int(found[1])
-    return None
