@@ -10,7 +10,7 @@ from thinkcap.allocate.stop import Check, Rule, Stopping
 from thinkcap.engines import open_engine
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.rows import Journal
+from thinkcap.study.rows import read_journal
 from thinkcap.study.run import run
 from thinkcap.study.values import PolicyPlan
 
@@ -49,7 +49,7 @@ async def test_dense_study_equals_lone_runs_and_costs_one_run_per_mode(tmp_path:
                 assert [getattr(row, name) for name in SAME] == [getattr(ours, name) for name in SAME]
     finally:
         await lone.aclose()
-    assert len(Journal(tmp_path / "dense" / "rows.jsonl").rows) == QUESTIONS * len(DENSE) * 3
+    assert len(read_journal(tmp_path / "dense" / "rows.jsonl")) == QUESTIONS * len(DENSE) * 3
 
 
 async def test_a_stopped_chain_from_a_stored_thought_is_the_one_stopped_online(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -91,7 +92,7 @@ class Prompts:
     def hinted(self, answer: str) -> str:
         return self.hint.replace("{answer}", answer)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         plain = {**asdict(replace(self, forms={})), "forms": dict(self.forms)}
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]

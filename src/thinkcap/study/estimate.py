@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.grading.grade import GRADER_VERSION
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.rows import Journal
+from thinkcap.study.rows import read_states, stands
 from thinkcap.study.run import Cell, plan
 from thinkcap.study.values import FREE
 from thinkcap.traces.store import TraceStore
@@ -31,12 +32,8 @@ class Estimate:
 
 def estimate(config: StudyConfig) -> Estimate:
     cells = plan(config)
-    done = 0
-    if (config.out / "rows.jsonl").exists():
-        journal = Journal(config.out / "rows.jsonl")
-        journal.close()
-        finished = {key for key, row in journal.rows.items() if not row.failed}
-        done = sum(cell.key in finished for cell in cells)
+    states = read_states(config.out / "rows.jsonl")
+    finished = {key for key, state in states.items() if stands(state, GRADER_VERSION, config.prompts.hash)}
     stored = 0
     if (config.out / "traces.sqlite").exists():
         with TraceStore.open(config.out / "traces.sqlite", None, readonly=True) as store:
@@ -56,7 +53,7 @@ def estimate(config: StudyConfig) -> Estimate:
     return Estimate(
         questions=len({(c.task.name, c.question.id, c.seed) for c in cells}),
         rows=len(cells),
-        rows_done=done,
+        rows_done=sum(cell.key in finished for cell in cells),
         tokens_at_most=tokens,
         tokens_one_run_per_cell=sum(c.budget for c in cells),
         tokens_stored=stored,

@@ -18,6 +18,7 @@ import msgspec
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import DataError
+from thinkcap.core.files import replacing
 from thinkcap.core.types import Mode, Question, Request, Sampling
 from thinkcap.study.rows import Row
 
@@ -68,14 +69,12 @@ async def write_questions(
             kept[1].append(row)
     encoder = msgspec.json.Encoder()
     path = folder / FILE
-    fresh = path.with_suffix(".tmp")
     waiting = list(first.values())
-    with fresh.open("wb") as file:
+    with replacing(path) as file:
         for at in range(0, len(waiting), _AT_A_TIME):
             batch = waiting[at : at + _AT_A_TIME]
             lines = await asyncio.gather(*(_asked(cell, mine, engine, sampling) for cell, mine in batch))
             file.writelines(encoder.encode(line) + b"\n" for line in lines)
-    fresh.replace(path)
     return path
 
 

@@ -39,9 +39,10 @@ async def regrade(folder: Path, *, modules: Collection[str] = ()) -> Regraded:
         raise DataError(f"no rows at '{folder}'; wanted the folder of a study")
     config = _planned(folder / "study.toml", modules)
     cells = {cell.key: cell for cell in plan(config)}
-    journal = Journal(folder / "rows.jsonl")
+    provenance = {**_provenance(folder), "grader": GRADER_VERSION}
     flips: list[tuple[Key, str | None, Verdict]] = []
-    try:
+    # Held to the end: a study that starts meanwhile would write the same columns and summary.
+    with Journal(folder / "rows.jsonl") as journal:
         async with Grader() as grader:
             for key, row in list(journal.rows.items()):
                 if row.failed or key not in cells:
@@ -51,14 +52,10 @@ async def regrade(folder: Path, *, modules: Collection[str] = ()) -> Regraded:
                     flips.append((key, row.verdict, cast(Verdict, new.verdict)))
                 if new != row:
                     journal.append(new)
-    finally:
-        journal.close()
-    rows = [journal.rows[key] for key in cells if key in journal.rows]
-    write_parquet(rows, folder / "rows.parquet")
-    # Read without the usual check: the counts beside it are the old grader's.
-    old: dict[str, Any] = msgspec.json.decode((folder / "summary.json").read_bytes())
-    provenance = {**old["provenance"], "grader": GRADER_VERSION}
-    write_summary(summarise(rows, provenance, price=config.price), folder / "summary.json")
+        rows = [journal.rows[key] for key in cells if key in journal.rows]
+        summary = summarise(rows, provenance, price=config.price)
+        write_parquet(rows, folder / "rows.parquet")
+        write_summary(summary, folder / "summary.json")
     return Regraded(len(rows), GRADER_VERSION, tuple(flips))
 
 
@@ -83,6 +80,17 @@ def _planned(path: Path, modules: Collection[str]) -> StudyConfig:
                 f"folder may not say what to import; if you trust it, add --task {name}"
             )
     return config
+
+
+def _provenance(folder: Path) -> dict[str, Any]:
+    """Read without the usual check: the counts beside it are the old grader's."""
+    path = folder / "summary.json"
+    try:
+        return dict(msgspec.json.decode(path.read_bytes())["provenance"])
+    except FileNotFoundError:
+        raise DataError(f"no summary at '{path}'; wanted the folder of a finished study") from None
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError) as err:
+        raise DataError(f"'{path}' is not a summary of a study: {err}; run the study again to rebuild it") from err
 
 
 async def _graded(row: Row, cell: Cell, grader: Grader) -> Row:

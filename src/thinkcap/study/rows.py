@@ -1,25 +1,29 @@
 """One row per question x policy x budget x seed: a journal that survives kill -9, and columns to compute on.
 
-The journal (`rows.jsonl`) only grows; a row is one line, written whole once its outcome is known. A line that
-a crash left half-written is dropped when the journal is opened again. `rows.parquet` holds the plan's rows.
+The journal (`rows.jsonl`) only grows; a row is one line, written whole once its outcome is known. Whoever reads it
+cannot write (`read_journal`); whoever writes holds its lock (`Journal`), and drops a line that a crash left half
+written. `rows.parquet` holds the plan's rows.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from thinkcap.core.errors import DataError, StoreError
+from thinkcap.core.errors import DataError
+from thinkcap.core.files import cannot_write, private_file, private_folder, replacing
 from thinkcap.core.types import Failed, Graded, Outcome, Step
 from thinkcap.policies.registry import ADAPTIVE, PolicySpec
+from thinkcap.traces.lock import FileLock
 
 Key = tuple[str, str, str, int, int]
 KEPT_CHARACTERS = 4000
+Line = TypeVar("Line", bound=msgspec.Struct)
 
 
 class StageRow(msgspec.Struct, frozen=True, array_like=True):
@@ -33,6 +37,23 @@ class StageRow(msgspec.Struct, frozen=True, array_like=True):
     prompt: int
     ended: bool
     origin: str
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """The few fields of a row that say which it is and whether it is still to be done."""
+
+    task: str
+    question: str
+    policy: str
+    budget: int
+    seed: int
+    failed: bool
+    grader: str
+    prompts: str
+
+    @property
+    def key(self) -> Key:
+        return (self.task, self.question, self.policy, self.budget, self.seed)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +94,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> Key:
         return (self.task, self.question, self.policy, self.budget, self.seed)
+
+
+def stands(row: Row | State, grader: str, prompts: str) -> bool:
+    """A row counts as done unless it failed, or another grader or other prompts made it."""
+    return not row.failed and row.grader == grader and row.prompts == prompts
 
 
 def make_row(
@@ -163,46 +189,69 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def read_journal(path: Path) -> dict[Key, Row]:
+    """All rows, the last one of each key; reads only, so it may look on while a study writes."""
+    return {row.key: row for row, _ in _whole_lines(path, Row)}
+
+
+def read_states(path: Path) -> dict[Key, State]:
+    """How each row stands, at a fraction of the cost of the rows."""
+    return {state.key: state for state, _ in _whole_lines(path, State)}
+
+
+def _whole_lines(path: Path, kind: type[Line]) -> Iterator[tuple[Line, int]]:
+    """Each line and where it ends. A half line at the end (a crash, or a writer at work) is left out."""
+    decoder = msgspec.json.Decoder(kind)
+    end = 0
+    try:
+        lines = path.open("rb")
+    except FileNotFoundError:
+        return
+    with lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                read = decoder.decode(line)
+            except msgspec.DecodeError as err:
+                raise DataError(
+                    f"'{path}' line {number} is not a row of this version: {err}; "
+                    f"choose another --out, or move that file away to grade again from the traces"
+                ) from err
+            end += len(line)
+            yield read, end
+
+
 class Journal:
-    """The append-only file of rows. The last row of a key counts, so a failed one can be made good."""
+    """The one writer of a run's rows: it holds their lock, and only grows the file.
+
+    The last row of a key counts, so a failed one can be made good.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows: dict[Key, Row] = {}
         self._encoder = msgspec.json.Encoder()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        whole = self._load() if path.exists() else 0
-        self._file = path.open("ab")
-        self._file.truncate(whole)
-
-    def _load(self) -> int:
-        """Reads all whole lines and returns where the last of them ends."""
-        decoder = msgspec.json.Decoder(Row)
-        whole = 0
-        with self.path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.endswith(b"\n"):
-                    break
-                try:
-                    row = decoder.decode(line)
-                except msgspec.DecodeError as err:
-                    raise DataError(
-                        f"'{self.path}' line {number} is not a row of this version: {err}; "
-                        f"choose another --out, or move that file away to grade again from the traces"
-                    ) from err
+        private_folder(path.parent)
+        self._lock = FileLock.take(path)
+        try:
+            whole = 0
+            for row, end in _whole_lines(path, Row):
                 self.rows[row.key] = row
-                whole += len(line)
-        return whole
+                whole = end
+            self._file = os.fdopen(private_file(path, os.O_WRONLY | os.O_APPEND), "ab")
+            # Only the lock's holder may drop a half line: for anybody else it is a row being written.
+            self._file.truncate(whole)
+        except BaseException:
+            self._lock.release()
+            raise
 
     def append(self, row: Row) -> None:
         try:
             self._file.write(self._encoder.encode(row) + b"\n")
             self._file.flush()
         except OSError as err:
-            raise StoreError(
-                f"cannot write to '{self.path}': {err.strerror}; free some space or choose another --out, "
-                f"then run the same command again"
-            ) from err
+            raise cannot_write(self.path, err) from err
         self.rows[row.key] = row
 
     def claimed(self) -> dict[str, int]:
@@ -220,6 +269,13 @@ class Journal:
             os.fsync(self._file.fileno())
         with suppress(OSError):
             self._file.close()
+        self._lock.release()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def write_parquet(rows: Iterable[Row], path: Path) -> None:
@@ -234,9 +290,8 @@ def write_parquet(rows: Iterable[Row], path: Path) -> None:
             nested = name in ("stages", "notes")
             values.append(msgspec.json.encode(value).decode() if nested else value)
     schema = pa.schema([(name, _arrow_type(name, pa)) for name in columns])
-    fresh = path.with_suffix(".tmp")
-    pq.write_table(pa.table(columns, schema=schema), fresh, compression="zstd")
-    fresh.replace(path)
+    with replacing(path) as file:
+        pq.write_table(pa.table(columns, schema=schema), file, compression="zstd")
 
 
 def _arrow_type(name: str, pa: Any) -> Any:

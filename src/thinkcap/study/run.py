@@ -18,6 +18,7 @@ import tomli_w
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, EngineError
+from thinkcap.core.files import replace_text
 from thinkcap.core.flow import drive
 from thinkcap.core.types import Answer, Failed, Graded, Outcome, Question, Sampling
 from thinkcap.engines import open_engine
@@ -27,10 +28,11 @@ from thinkcap.policies.registry import PolicySpec, wants_other
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import write_questions
-from thinkcap.study.rows import Journal, Row, make_row, write_parquet
+from thinkcap.study.rows import Journal, Row, make_row, stands, write_parquet
 from thinkcap.study.summary import summarise, write_summary
 from thinkcap.tasks import Task, load
 from thinkcap.tasks.task import reworded
+from thinkcap.traces.lock import FileLock
 from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore
 
@@ -103,16 +105,17 @@ def plan(config: StudyConfig) -> list[Cell]:
 async def run(config: StudyConfig, *, engine: Engine | None = None, watch: Watcher | None = None) -> Result:
     """Run to the end; raises only for what stops the whole study. Single failures are rows."""
     cells = plan(config)
-    config.out.mkdir(parents=True, exist_ok=True)
+    rows = config.out / "rows.jsonl"
+    # Before the model is opened, which may take minutes and all of a GPU.
+    FileLock.refuse_held(rows)
     bare = engine or await open_engine(config.model, **config.engine_options())
     try:
-        with TraceStore.open(config.out / "traces.sqlite", bare.card.fingerprint) as store:
-            (config.out / "study.toml").write_text(tomli_w.dumps(config.to_mapping()), encoding="utf-8")
-            journal = Journal(config.out / "rows.jsonl")
-            try:
-                return await _run(config, cells, bare, store, journal, watch)
-            finally:
-                journal.close()
+        with (
+            Journal(rows) as journal,
+            TraceStore.open(config.out / "traces.sqlite", bare.card.fingerprint) as store,
+        ):
+            replace_text(config.out / "study.toml", tomli_w.dumps(config.to_mapping()))
+            return await _run(config, cells, bare, store, journal, watch)
     finally:
         if engine is None:
             await bare.aclose()
@@ -128,7 +131,7 @@ async def _run(
 ) -> Result:
     started = time.time()
     remembering = Remembering(bare, store, claimed=journal.claimed(), online=config.online)
-    done = {key for key, row in journal.rows.items() if _stands(row, config)}
+    done = {key for key, row in journal.rows.items() if stands(row, GRADER_VERSION, config.prompts.hash)}
     todo = [cell for cell in cells if cell.key not in done]
     progress = Progress(total=len(cells), done=len(cells) - len(todo), resumed=len(cells) - len(todo))
     progress.where = getattr(bare, "status", None)
@@ -142,19 +145,15 @@ async def _run(
 
             checks = await verify_prefix(bare, remembering, cells, config.verify_prefix)
     rows = [journal.rows[cell.key] for cell in cells]
-    write_parquet(rows, config.out / "rows.parquet")
     await write_questions(config.out, cells, rows, remembering, Sampling(config.temperature, config.top_p))
     about = provenance(config, bare.card, cells, started=started, concurrency=width)
     summary = summarise(rows, about, price=config.price)
     if checks is not None:
         summary["verify_prefix"] = checks
+    # Close together: who reads between the two finds a summary that its rows do not bear out.
+    write_parquet(rows, config.out / "rows.parquet")
     write_summary(summary, config.out / "summary.json")
     return Result(config.out, summary, tuple(rows))
-
-
-def _stands(row: Row, config: StudyConfig) -> bool:
-    """A row counts as done unless it failed, or another grader or other prompts made it."""
-    return not row.failed and row.grader == GRADER_VERSION and row.prompts == config.prompts.hash
 
 
 async def _side_by_side(todo: Sequence[Cell], worker: _Worker, width: int) -> None:
@@ -192,6 +191,7 @@ class _Worker:
         self._journal = journal
         self._progress = progress
         self._watch = watch
+        self._neighbours = _Neighbours()
 
     async def do(self, cell: Cell) -> None:
         outcome = await self._outcome(cell)
@@ -217,7 +217,7 @@ class _Worker:
 
     async def _outcome(self, cell: Cell) -> Outcome:
         config = self._config
-        other = _neighbour(cell) if wants_other(cell.spec) else None
+        other = self._neighbours.of(cell) if wants_other(cell.spec) else None
         policy = cell.spec.bind(config.prompts, other)
         sampling = Sampling(config.temperature, config.top_p, cell.seed)
         try:
@@ -243,10 +243,18 @@ def read_answer(answer: Answer, question: Question) -> tuple[str | None, int]:
     return found.answer, found.level
 
 
-def _neighbour(cell: Cell) -> Question:
-    """Another question of the same task, always the same one."""
-    questions = cell.task.questions
-    if len(questions) < 2:
-        raise ConfigError(f"policy '{cell.spec.name}' needs a second question; raise --limit")
-    at = next(i for i, q in enumerate(questions) if q.id == cell.question.id)
-    return questions[(at + 1) % len(questions)]
+class _Neighbours:
+    """For each question another one of its task, always the same: the next, and after the last the first."""
+
+    def __init__(self) -> None:
+        self._next: dict[tuple[str, int], dict[str, Question]] = {}
+
+    def of(self, cell: Cell) -> Question:
+        questions = cell.task.questions
+        if len(questions) < 2:
+            raise ConfigError(f"policy '{cell.spec.name}' needs a second question; raise --limit")
+        name = (cell.task.name, cell.seed)
+        if name not in self._next:
+            pairs = zip(questions, (*questions[1:], questions[0]), strict=True)
+            self._next[name] = {one.id: other for one, other in pairs}
+        return self._next[name][cell.question.id]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
+from thinkcap.core.files import replace_text
 from thinkcap.statistics.precision import wilson
 from thinkcap.study.rows import Row, read_parquet
 from thinkcap.study.values import FREE, Price
@@ -119,9 +120,7 @@ def _source(rows: Sequence[Row]) -> str:
 
 
 def write_summary(summary: Mapping[str, Any], path: Path) -> None:
-    fresh = path.with_suffix(".tmp")
-    fresh.write_text(json.dumps(summary, indent=1), encoding="utf-8")
-    fresh.replace(path)
+    replace_text(path, json.dumps(summary, indent=1))
 
 
 def load_summary(folder: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
 import sys
 import threading
@@ -25,6 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from thinkcap.core.errors import StoreError
+from thinkcap.core.files import private_file
 from thinkcap.traces.lock import FileLock
 from thinkcap.traces.trace import Trace
 
@@ -227,8 +229,11 @@ class TraceStore:
 def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
     try:
         if readonly:
-            return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
+            # Beside a log SQLite keeps a file of its own even to read; where it may not, nobody writes either.
+            how = "mode=ro" if os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
+            return sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, check_same_thread=False)
+        # SQLite gives the files it keeps beside a store the rights of the store.
+        os.close(private_file(path, os.O_RDWR))
         connection = sqlite3.connect(path, check_same_thread=False)
         connection.execute(f"pragma page_size = {_PAGE_BYTES}")
         # WAL: readers never wait, and a kill -9 loses at most what was not yet committed.

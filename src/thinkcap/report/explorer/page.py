@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.files import private_folder, replace_text
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
 from thinkcap.report.explorer.answers import Answered, Stages, answered
 from thinkcap.report.explorer.compare import compared
@@ -125,17 +126,19 @@ def _codes(
 
 def _write(folder: Path, data: dict[str, Any], details: list[dict[str, Any]], run: Run) -> Path:
     beside = folder / FOLDER
-    if beside.is_dir():
-        shutil.rmtree(beside)
+    if beside.is_symlink():
+        beside.unlink()
+    # Another report on the same run may be at it too.
+    shutil.rmtree(beside, ignore_errors=True)
     texts = [safe_json(detail) for detail in details]
     inside = _sample([len(t.encode()) for t in texts])
     data["inside"] = sorted(inside)
     if len(inside) < len(texts):
-        beside.mkdir()
+        private_folder(beside)
         for at in range(0, len(texts), SHARD):
             rows = {i: texts[i] for i in range(at, min(at + SHARD, len(texts))) if i not in inside}
             body = ",".join(f'"{i}":{text}' for i, text in rows.items())
-            (beside / f"{at // SHARD}.js").write_text(f"thinkcapShard({{{body}}});\n", encoding="utf-8")
+            replace_text(beside / f"{at // SHARD}.js", f"thinkcapShard({{{body}}});\n")
     data["shard"] = SHARD
     data["beside"] = FOLDER
     inlined = ",".join(f'"{i}":{texts[i]}' for i in sorted(inside))
@@ -154,9 +157,7 @@ def _write(folder: Path, data: dict[str, Any], details: list[dict[str, Any]], ru
     for piece in pieces:
         out.append(parts.get(piece, piece))
     path = folder / "report.html"
-    fresh = path.with_suffix(".tmp")
-    fresh.write_text("".join(out), encoding="utf-8")
-    fresh.replace(path)
+    replace_text(path, "".join(out))
     return path
 
 

@@ -1,0 +1,135 @@
+"""Who reads a run never writes; who writes holds its lock; nothing is written through a link."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import slow_engine
+from thinkcap.logs.read import read
+
+from thinkcap.core.errors import StoreError
+from thinkcap.core.files import replace_text, replacing
+from thinkcap.diagnose.diagnosis import diagnose
+from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.policies.registry import parse_list
+from thinkcap.report.explorer.page import write_page
+from thinkcap.study.config import StudyConfig
+from thinkcap.study.estimate import estimate
+from thinkcap.study.regrade import regrade
+from thinkcap.study.rows import Journal, read_journal
+from thinkcap.study.run import run
+from thinkcap.study.summary import load_summary
+from thinkcap.study.values import PolicyPlan
+from thinkcap.traces.exchange import open_run
+
+HALF = b'{"task":"questions","question":"q0","gro'
+
+
+@pytest.fixture
+async def config(questions: Path, tmp_path: Path) -> StudyConfig:
+    """A finished study of 48 rows."""
+    config = StudyConfig(
+        model="slow_engine:factory",
+        tasks=(str(questions),),
+        policies=tuple(PolicyPlan(spec) for spec in parse_list("nothink,think")),
+        budgets=(16, 64),
+        out=tmp_path / "run",
+    )
+    await run(config, engine=ScriptedEngine(slow_engine.reply))
+    return config
+
+
+READERS: dict[str, Callable[[StudyConfig], object]] = {
+    "dry run": estimate,
+    "journal": lambda c: read_journal(c.out / "rows.jsonl"),
+    "summary": lambda c: load_summary(c.out),
+    "diagnose": lambda c: diagnose(read([c.out])),
+    "report": lambda c: write_page(c.out),
+    "traces": lambda c: open_run(c.out, readonly=True).close(),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_a_reader_leaves_a_row_that_is_being_written_alone(reader: str, config: StudyConfig) -> None:
+    journal = config.out / "rows.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + HALF)
+    kept = ("study.toml", "summary.json", "rows.parquet", "chains.jsonl", "traces.sqlite")
+    before = {name: (config.out / name).read_bytes() for name in kept}
+    READERS[reader](config)
+    assert journal.read_bytes() == whole + HALF
+    assert {name: (config.out / name).read_bytes() for name in kept} == before
+    assert estimate(config).rows_done == 48
+
+
+async def test_the_writer_drops_the_half_line_of_a_crash(config: StudyConfig) -> None:
+    journal = config.out / "rows.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + HALF)
+    with Journal(journal) as rows:
+        assert len(rows.rows) == 48
+    assert journal.read_bytes() == whole
+
+
+async def test_a_second_writer_is_refused_and_changes_nothing(config: StudyConfig) -> None:
+    journal = config.out / "rows.jsonl"
+    with Journal(journal):
+        with journal.open("ab") as file:
+            file.write(HALF)
+        before = journal.read_bytes()
+        with pytest.raises(StoreError, match="in use by another run"):
+            Journal(journal)
+        with pytest.raises(StoreError, match="in use by another run"):
+            await regrade(config.out)
+        with pytest.raises(StoreError, match="in use by another run"):
+            await run(replace(config, model="no_such_module:factory"))
+        assert journal.read_bytes() == before
+    await regrade(config.out)
+
+
+async def test_files_of_a_run_are_for_their_owner(config: StudyConfig) -> None:
+    write_page(config.out)
+    seen = {path.name: stat.S_IMODE(path.stat().st_mode) for path in config.out.iterdir()}
+    assert {"rows.jsonl", "rows.parquet", "summary.json", "study.toml", "chains.jsonl"} <= set(seen)
+    assert {"traces.sqlite", "report.html", "rows.jsonl.lock"} <= set(seen)
+    assert set(seen.values()) == {0o600}
+    assert stat.S_IMODE(config.out.stat().st_mode) == 0o700
+
+
+async def test_nothing_is_written_through_a_link(config: StudyConfig, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    replaced = [config.out / name for name in ("report.html", "rows.parquet", "chains.jsonl")]
+    foreseen = [
+        (config.out / name).with_suffix(".tmp") for name in ("report", "rows", "summary", "chains", "study")
+    ]
+    for link in (*replaced, *foreseen):
+        link.unlink(missing_ok=True)
+        link.symlink_to(victim)
+    await run(config, engine=ScriptedEngine(slow_engine.reply))
+    write_page(config.out)
+    assert victim.read_text() == "precious"
+    assert not any(path.is_symlink() for path in replaced)
+
+
+async def test_a_journal_that_is_a_link_is_refused(config: StudyConfig, tmp_path: Path) -> None:
+    journal = config.out / "rows.jsonl"
+    journal.rename(tmp_path / "elsewhere.jsonl")
+    journal.symlink_to(tmp_path / "elsewhere.jsonl")
+    before = journal.read_bytes()
+    with pytest.raises(StoreError, match="cannot write to"):
+        Journal(journal)
+    assert journal.read_bytes() == before
+
+
+def test_a_replacement_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    replace_text(path, "old")
+    with pytest.raises(TypeError), replacing(path) as file:
+        file.writelines([b"half", None])  # type: ignore[list-item]
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["summary.json"]
