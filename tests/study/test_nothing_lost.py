@@ -16,11 +16,11 @@ from pathlib import Path
 import msgspec
 import pytest
 import slow_engine
-from thinkcap.logs.read import read
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.logs import read
 from thinkcap.policies.registry import parse_list
 from thinkcap.report.explorer.page import write_page
 from thinkcap.study.config import StudyConfig

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import slow_engine
-from thinkcap.logs.read import read
 
 from thinkcap.core.errors import StoreError
 from thinkcap.core.files import replace_text, replacing
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.logs import read
 from thinkcap.policies.registry import parse_list
 from thinkcap.report.explorer.page import write_page
 from thinkcap.study.config import StudyConfig
