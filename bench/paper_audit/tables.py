@@ -7,7 +7,6 @@ from ledger import Data, Ledger, count, rows
 
 from thinkcap.statistics.bootstrap import cells_of, percentile_interval
 from thinkcap.statistics.cost import utilisation
-from thinkcap.statistics.decompose import reconstruct
 from thinkcap.statistics.frontier import frontier_counts
 from thinkcap.statistics.paired import mcnemar_counts
 from thinkcap.statistics.precision import score_interval, wilson
@@ -72,11 +71,17 @@ def _theory(paper: dict[str, Data], book: Ledger) -> None:
                 why="The product is 92.1, as the caption says; the table rounds it up to the observation.",
             )
             continue
-        low, high = (round(100 * v, 2) for v in reconstruct(f, a_c, a_t))
+        low, high = (round(100 * v, 2) for v in _possible(f, a_c, a_t))
         book.add(name, row["predicted"], high if low == high and a_c is not None else [low, high], within=0.1)
     rest = next(r for r in rows(data) if r["config"] == "8B b512")
     alpha_t = (rest["observed"] / 100 - rest["F_L"] * rest["alpha_c"]) / (1 - rest["F_L"])
     book.add("alpha_t(512) from rest", round(100 * rest["alpha_t"], 1), round(100 * alpha_t, 2))
+
+
+def _possible(f: float, a_c: float | None, a_t: float | None) -> tuple[float, float]:
+    """F a_c + (1-F) a_t as a range: an accuracy that is not printed may be anything from 0 to 1."""
+    ends = [f * (x if a_c is None else a_c) + (1 - f) * (x if a_t is None else a_t) for x in (0.0, 1.0)]
+    return ends[0], ends[1]
 
 
 def _interval(book: Ledger, name: str, printed: object, k: int, n: int, why: str = "") -> None:

@@ -41,6 +41,11 @@ def test_infinite_ends_stay_infinite() -> None:
     assert high == np.inf
 
 
+def test_draws_without_a_value_are_refused() -> None:
+    with pytest.raises(DataError, match="2 of 5 draws"):
+        percentile_interval(np.array([1.0, np.nan, 2.0, np.nan, 3.0]))
+
+
 def test_refusals() -> None:
     with pytest.raises(DataError, match="at least one row"):
         cells_of(np.zeros((0, 2)))

@@ -59,6 +59,19 @@ def test_interval_brackets_the_point_and_says_beyond() -> None:
     assert never.status == "beyond"
     assert never.high is None
     assert never.beyond_share == 1
+    assert (never.low_is, never.high_is) == ("beyond", "beyond")
+    always = empirical_with_interval(budgets, np.zeros((n, 4), bool), think, draws=200)
+    assert (always.low, always.high) == (None, None)
+    assert (always.low_is, always.high_is) == ("before", "before")
+    assert (found.low_is, found.high_is) == ("at", "at")
+
+
+def test_modes_that_never_differed_may_cross_anywhere() -> None:
+    same = np.ones((20, 2), bool)
+    found = empirical_with_interval([64, 128], same, same, draws=400)
+    assert (found.low_is, found.high_is) == ("before", "beyond")
+    with pytest.raises(DataError, match="at least one question"):
+        empirical_with_interval([64, 128], np.ones((0, 2), bool), np.ones((0, 2), bool))
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
@@ -72,9 +85,16 @@ def test_multiplier() -> None:
     seen = empirical([256, 512, 1024, 2048], [0.7, 0.4, 0.1, 0.0])
     found = multiplier([256, 512, 1024, 2048], [0.875, 0.931, 0.931, 0.931], seen)
     assert (found.saturation, found.gamma) == (512, 4.0)
+    # At the crossover itself, just above 1024, not at the next budget that happened to be run.
+    early = empirical([256, 512, 1024, 2048], [0.7, 0.4, 0.01, -0.19])
+    near = multiplier([256, 512, 1024, 2048], [0.875, 0.931, 0.931, 0.931], early)
+    assert near.gamma == pytest.approx(2 * 2**0.05)
+    assert (near.gamma_above, near.gamma_at_most) == (None, None)
+    before = multiplier([256, 512], [0.9, 0.9], empirical([256, 512], [-0.1, -0.2]))
+    assert (before.gamma, before.gamma_at_most) == (None, 1.0)
     beyond = multiplier([256, 512], [0.9, 0.9], empirical([256, 512], [0.5, 0.2]))
     assert beyond.gamma is None
-    assert beyond.gamma_above == 2.0
+    assert (beyond.gamma_above, beyond.gamma_at_most) == (2.0, None)
 
 
 def test_bad_sweeps() -> None:

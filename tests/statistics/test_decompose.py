@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from worlds import World
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.decompose import decompose, reconstruct, recovery, tax
+from thinkcap.statistics.decompose import decompose, recovered, recovery, tax
 
 ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=60)
 
@@ -55,17 +57,67 @@ def test_regimes() -> None:
     assert tax([True] * 90 + [False] * 10, [True] * 100, right).regime == "neutral"
 
 
+def test_the_regime_knows_that_both_modes_answered_the_same_questions() -> None:
+    """Six questions of 1000 right only directly: McNemar says p = 0.031; unpaired errors hide it."""
+    direct = np.arange(1000) < 906
+    thought = np.arange(1000) < 900
+    both = tax(direct, np.ones(1000, bool), thought)
+    apart = tax(direct, np.ones(1000, bool), thought, paired=False)
+    assert both.reasoning_gap == pytest.approx(0.006)
+    plain = float((direct.astype(float) - thought).std() / 1000**0.5)
+    assert both.reasoning_gap_se == pytest.approx(plain, rel=0.2)
+    assert both.regime == "residual"
+    assert apart.regime == "neutral"
+
+
+def test_the_paired_error_is_that_of_repeated_studies() -> None:
+    rng = np.random.default_rng(0)
+    gaps, errors = [], []
+    for _ in range(600):
+        luck = rng.random(400)
+        direct, done = luck < 0.8, rng.random(400) < 0.5
+        found = tax(direct, done, (luck < 0.75) | (rng.random(400) < 0.1))
+        gaps.append(found.reasoning_gap)
+        errors.append(found.reasoning_gap_se)
+    assert np.mean(np.array(errors, dtype=float)) == pytest.approx(np.std(np.array(gaps, dtype=float)), rel=0.12)
+
+
+def test_one_ended_chain_is_no_regime() -> None:
+    found = tax([True] * 5, [True] + [False] * 4, [True] + [False] * 4)
+    assert found.reasoning_gap_se is not None
+    assert found.reasoning_gap_se > 0.1
+    assert found.regime == "neutral"
+
+
 def test_unpaired_has_no_same_subset() -> None:
     assert tax([True], [True, False], [True, False], paired=False).same_subset is None
     with pytest.raises(DataError, match="one length"):
         tax([True], [True, False], [True, False])
 
 
-def test_unknown_accuracies_give_a_range() -> None:
-    low, high = reconstruct(0.007, None, 0.178)
-    assert low == pytest.approx(0.176754)
-    assert high == pytest.approx(0.183754)
+def test_an_unknown_accuracy_with_weight_leaves_it_undefined() -> None:
     assert recovery(0.9, 0.5, None, 0.1, 0.5) is None
+
+
+@given(st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=60))
+def test_recovered_and_residual_by_counting_rows(rows: list[tuple[bool, ...]]) -> None:
+    n = len(rows)
+    found = recovered(*([r[i] for r in rows] for i in range(4)))
+    cut = [(c, s) for _, ended, c, s in rows if not ended]
+    assert found.recoverable == pytest.approx(sum(s - c for c, s in cut) / n, abs=1e-12)
+    decoupled = sum(c if ended else s for _, ended, c, s in rows) / n
+    assert found.residual == pytest.approx(sum(r[0] for r in rows) / n - decoupled, abs=1e-12)
+    cost = tax(*([r[i] for r in rows] for i in range(3)))
+    assert found.recoverable + found.residual == pytest.approx(cost.tax, abs=1e-12)
+
+
+def test_recovered_finds_the_simulated_truth() -> None:
+    world = World(scale=300, epsilon=0.2, nothink=0.7)
+    seen = world.study(100_000, cut=256, answer=64, seed=4)
+    found = recovered(seen.nothink_right, seen.split_ended, seen.truncated_right, seen.split_right)
+    left = 1 - world.ended(256)
+    assert found.recoverable == pytest.approx(left * (world.pi_eta - 0.2), abs=0.01)
+    assert found.residual == pytest.approx(0.7 - (1 - left) * 0.95 - left * world.pi_eta, abs=0.01)
 
 
 def test_bad_rows() -> None:

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from thinkcap.core.errors import ConfigError
-from thinkcap.statistics.precision import clopper_pearson, hoeffding_lower, stop_precision, wilson
+from thinkcap.core.errors import ConfigError, DataError
+from thinkcap.statistics.precision import (
+    clopper_pearson,
+    hoeffding_lower,
+    mean_interval,
+    proportion,
+    simultaneous,
+    stop_precision,
+    wilson,
+)
 
 # Newcombe (1998), Statistics in Medicine 17:857-872, table I: methods 3 (Wilson) and 5 (Clopper-Pearson).
 NEWCOMBE = [
@@ -48,8 +56,47 @@ def test_wilson_covers_by_enumeration(n: int) -> None:
         assert 0.93 <= covered <= 0.975
 
 
+@pytest.mark.parametrize("n", [5, 20, 50, 300])
+def test_the_reported_interval_covers_everywhere_by_enumeration(n: int) -> None:
+    """Near 0 and 1 too, where Wilson alone covers 84 %."""
+    k = np.arange(n + 1)
+    bounds = [proportion(int(i), n) for i in k]
+    low, high = np.array([b.low for b in bounds]), np.array([b.high for b in bounds])
+    assert (high > low).all()
+    for p in np.concatenate(
+        (np.geomspace(1e-5, 0.05, 60), np.linspace(0.05, 0.95, 181), 1 - np.geomspace(1e-5, 0.05, 60))
+    ):
+        covered = float(binom.pmf(k, n, p)[(low <= p) & (p <= high)].sum())
+        assert covered >= 0.93, p
+
+
+def test_intervals_of_a_family_hold_together() -> None:
+    assert simultaneous(1) == pytest.approx(0.95)
+    assert simultaneous(9, 0.95) == pytest.approx(1 - 0.05 / 9)
+    rng = np.random.default_rng(0)
+    missed = 0
+    for _ in range(400):
+        level = simultaneous(9)
+        held = [proportion(int(rng.binomial(200, 0.7)), 200, level) for _ in range(9)]
+        missed += any(not (h.low or 0) <= 0.7 <= (h.high or 0) for h in held)
+    assert missed / 400 <= 0.07
+    with pytest.raises(ConfigError, match="at least one"):
+        simultaneous(0)
+
+
+def test_a_mean_of_nothing_happening_is_not_certain() -> None:
+    low, high = mean_interval(np.zeros(20), -2, 2)
+    assert low < -0.1
+    assert high > 0.1
+    assert mean_interval([1.0], 0, 1)[1] == 1
+    with pytest.raises(DataError, match="outside"):
+        mean_interval([3.0], -2, 2)
+    with pytest.raises(DataError, match="at least one"):
+        mean_interval([], -2, 2)
+
+
 def test_nothing_is_not_zero() -> None:
-    for interval in (wilson(0, 0), clopper_pearson(0, 0)):
+    for interval in (wilson(0, 0), clopper_pearson(0, 0), proportion(0, 0)):
         assert interval.value is None
         assert interval.low is None
     assert hoeffding_lower(None, 0) is None

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.statistics.cost import cost_bound, direct_on_hard, net_recovery, reread, utilisation
 from thinkcap.statistics.frontier import frontier, frontier_counts
-from thinkcap.statistics.gates import calibrate, gate, split_half, top_class_size
-from thinkcap.statistics.predict import cross_scale, held_out, pilot_sufficiency
+from thinkcap.statistics.gates import (
+    calibrate,
+    calibrate_weight,
+    gate,
+    split_half,
+    top_class_size,
+    weighted,
+)
+from thinkcap.statistics.predict import cross_scale, held_out, pilot_sufficiency, sweep_from_pilot
 from thinkcap.statistics.route import (
     both,
     by_length,
@@ -51,6 +58,16 @@ def test_random_routing_expectation_is_the_mean_of_draws() -> None:
     assert random_share(runs, 0.2, draws=0).accuracy_mean is None
     with pytest.raises(ConfigError, match="between 0 and 1"):
         by_length(runs, 1.5)
+
+
+def test_the_closed_form_routes_as_many_as_the_draws() -> None:
+    """A tenth of 25 questions is two of them, not two and a half."""
+    runs = both([0] * 25, [1] * 25, [10] * 25, [100] * 25)
+    found = random_share(runs, 0.1, draws=50)
+    assert found.share == 2 / 25
+    assert found.accuracy == pytest.approx(2 / 25)
+    assert found.accuracy_mean == pytest.approx(found.accuracy)
+    assert found.mean_tokens == pytest.approx(10 + 8)
 
 
 def test_ties_go_to_the_earlier_question() -> None:
@@ -95,6 +112,38 @@ def test_gate_partitions_and_halves() -> None:
     assert top_class_size([["3", "3 ", ""], ["", ""], ["1", "2"]]).tolist() == [2, 0, 1]
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 5), st.booleans(), st.booleans()), min_size=1, max_size=40
+    ),
+    st.integers(1, 4),
+)
+def test_a_weighted_vote_is_the_largest_class(rows: list[tuple[int, int, bool, bool]], weight: int) -> None:
+    """By building the ballots: the samples' top class, the second method's class, and its extra votes."""
+    kept = [(max(top, back), back, a, b if top > back else a) for top, back, a, b in rows]
+    found = weighted(*([r[i] for r in kept] for i in range(4)), weight=weight)
+    right = 0
+    for top, back, a, b in kept:
+        ballots = ["first"] * top + ["second"] * weight
+        ballots += ["second"] * back if top > back else []
+        if top == back:
+            ballots = ["first"] * top + ["first"] * weight
+        winner = max(("first", "second"), key=ballots.count)
+        right += a if winner == "first" else b
+    assert found.right == right
+
+
+def test_a_weight_is_chosen_on_some_and_reported_on_others() -> None:
+    votes, support = np.array([3, 3, 2, 3]), np.array([0, 1, 0, 2])
+    first, second = np.array([0, 0, 1, 1], bool), np.array([1, 1, 0, 0], bool)
+    found = calibrate_weight(votes, support, first, second, calibration=2)
+    assert (found.weight, found.calibration.right) == (3, 1)
+    assert found.test.n == 2
+    assert found.test == weighted(votes[2:], support[2:], first[2:], second[2:], weight=found.weight)
+    with pytest.raises(DataError, match="leaves nothing"):
+        calibrate_weight(votes, support, first, second, calibration=4)
+
+
 def test_costs() -> None:
     bound = cost_bound(0.888, 132.7, 2.42, 256, 512, 128, rounds=3)
     assert bound.expected_at_most == pytest.approx(320.0, abs=0.1)
@@ -128,6 +177,33 @@ def test_a_pilot_predicts_the_rest() -> None:
     assert large.rmse_mean < small.rmse_mean < 0.12
     with pytest.raises(DataError, match="pilot"):
         pilot_sufficiency(budgets, [1], [True], [[1, 1, 1]], questions=50)
+
+
+def test_a_pilot_without_cut_chains_at_the_middle_is_not_taken_for_wrong() -> None:
+    """Every answer is right at every budget: nothing frozen can make that 29 points wrong."""
+    found = pilot_sufficiency([100, 200, 400], [50] * 100 + [150] * 100, [1] * 200, np.ones((200, 3)))
+    assert (found.rmse_mean, found.frozen_rmse_mean) == (0, 0)
+    never = pilot_sufficiency([100, 200], [200] * 60, [0] * 60, np.zeros((60, 2)), questions=20)
+    assert (never.rmse_mean, never.frozen_rmse_mean) == (0, 0)
+
+
+def test_the_free_prediction_can_be_wrong() -> None:
+    """Chains that end early are right, late ones are not: one a_c cannot know, whatever the pilot's size."""
+    lengths = np.array([50] * 200 + [350] * 200)
+    right = np.stack([lengths <= b for b in (100, 400)], axis=1) & (lengths <= 100)[:, None]
+    found = pilot_sufficiency([100, 400], lengths, np.ones(400, bool), right, questions=200, draws=40)
+    assert found.rmse_mean > 0.15
+    # The pilot's own means would be off by sampling alone.
+    assert found.rmse_mean > 4 * 0.5 / 200**0.5 / 2
+
+
+def test_a_sweep_is_predicted_by_counting() -> None:
+    finished = [np.array([1, 0, 0, 0], bool), np.array([1, 1, 0, 0], bool), np.ones(4, bool)]
+    right = np.array([[1, 1, 1], [0, 0, 0], [1, 0, 1], [0, 0, 1]], dtype=bool)
+    free, frozen = sweep_from_pilot(finished, right)
+    a_c = 3 / 4
+    assert free == pytest.approx([a_c / 4 + 3 / 4 * (1 / 3), a_c / 2 + 0.0, a_c])
+    assert frozen == pytest.approx([a_c / 4, a_c / 2, a_c])
 
 
 def test_flips() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.survival import compare, km_from_weights, km_weights, median_of_finished, survival
+from thinkcap.statistics.survival import compare, median_of_finished, survival
 
 # Freireich et al. (1963), remission of leukaemia in weeks, 6-MP against placebo; the Kaplan-Meier table and the
 # log-rank statistic 16.79 are in Kleinbaum and Klein, Survival Analysis (3rd ed.), chapter 2.
@@ -84,14 +84,52 @@ def test_share_is_a_distribution(rows: list[tuple[int, bool]]) -> None:
     assert np.all(curve.high >= curve.share - 1e-9)
 
 
-@given(st.lists(st.tuples(st.integers(1, 30), st.booleans()), min_size=2, max_size=60))
-def test_weights_give_the_same_curve(rows: list[tuple[int, bool]]) -> None:
-    lengths = np.array([r[0] for r in rows])
-    ended = np.array([r[1] for r in rows])
-    values, died, cut = km_weights(lengths, ended)
-    share = km_from_weights(died.astype(float), cut.astype(float))
-    curve = survival(lengths, ended)
-    assert [curve.at(v) for v in values] == pytest.approx(share.tolist(), abs=1e-12)
+@given(st.lists(st.tuples(st.integers(1, 30), st.booleans()), min_size=1, max_size=60))
+def test_equal_to_the_product_over_rows(rows: list[tuple[int, bool]]) -> None:
+    curve = survival([r[0] for r in rows], [r[1] for r in rows])
+    left = 1.0
+    for t in range(1, 31):
+        at_risk = sum(length >= t for length, _ in rows)
+        left *= 1 - (sum(length == t and ended for length, ended in rows) / at_risk if at_risk else 0)
+        assert curve.at(t) == pytest.approx(1 - left, abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.booleans()), min_size=1, max_size=60), st.integers(0, 40))
+def test_a_band_is_never_of_zero_width(rows: list[tuple[int, bool]], at: int) -> None:
+    curve = survival([r[0] for r in rows], [r[1] for r in rows])
+    low, high = curve.band(at)
+    assert 0 <= low < high <= 1
+    assert low - 1e-9 <= curve.at(at) <= high + 1e-9
+
+
+def test_before_the_first_end_the_band_is_that_of_none_of_n() -> None:
+    curve = survival([100] * 20, [True] * 20)
+    assert curve.band(50) == pytest.approx((0, 1 - 0.025 ** (1 / 20)))
+    unfinished = survival([100] * 20, [False] * 20)
+    assert unfinished.band(50) == pytest.approx((0, 1 - 0.025 ** (1 / 20)))
+    assert unfinished.band(101) == (0, 1)
+    # Ten chains were cut at 20 tokens already: only the others tell about 50.
+    early = survival([20] * 10 + [100] * 20, [False] * 10 + [True] * 20)
+    assert early.band(50)[1] == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert early.band(20)[1] == pytest.approx(1 - 0.025 ** (1 / 30))
+
+
+def test_where_all_chains_end_at_once_the_median_has_an_upper_end() -> None:
+    curve = survival([50] * 20, [True] * 20)
+    assert curve.band(50) == pytest.approx((0.025 ** (1 / 20), 1))
+    assert curve.quantile_interval() == (50, 50)
+    assert survival([3, 5, 8], [True] * 3).quantile_interval()[1] is None
+
+
+def test_beyond_the_last_observation_nothing_is_known() -> None:
+    curve = survival([10, 20, 30], [True, True, False])
+    assert curve.band(31)[1] == 1
+    assert curve.band(30)[1] < 1 or curve.high[-1] == 1
+
+
+def test_ends_that_all_tie_tell_nothing_apart() -> None:
+    found = compare([5] * 4, [True] * 4, [5] * 6, [True] * 6)
+    assert (found.logrank_z, found.logrank_p, found.logrank_p_two_sided) == (0, 0.5, 1)
 
 
 @given(st.lists(st.integers(1, 500), min_size=5, max_size=80), st.integers(1, 500))

@@ -97,7 +97,7 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
     for arms in groups.values():
         ready = pooled(arms)
         repeats += _repeats(ready)
-        tests += _tests(ready, draws, seed)
+        tests += _tests(ready)
     notes = [*records.notes, *unjudged, *(r for f in found for r in f.refused), *other_hardware(records.arms)]
     if len(tests) >= _MOST_TESTS:
         notes.append(f"only {_MOST_TESTS} of the possible paired tests were made, those with plain modes first")
@@ -170,12 +170,12 @@ def _pairs(arms: list[Arm]) -> list[tuple[Arm, Arm]]:
     return pairs[:_MOST_TESTS]
 
 
-def _tests(arms: list[Arm], draws: int, seed: int) -> list[Test]:
+def _tests(arms: list[Arm]) -> list[Test]:
     result = []
     for one, two in _pairs(arms):
         try:
             a, b, how = matched(one, two)
-            done = difference(a.right, b.right, how, draws=draws, seed=seed)
+            done = difference(a.right, b.right, how)
         except DataError as err:
             result.append(Test(one.name, two.name, None, None, None, str(err), one.model, one.task))
             continue

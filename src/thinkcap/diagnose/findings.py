@@ -181,7 +181,7 @@ def findings(model: str, task: str, arms: Sequence[Arm], *, draws: int, seed: in
     rows = []
     for b in both:
         try:
-            rows.append(_at(b, nothink[b], think[b], lengths, draws, seed))
+            rows.append(_at(b, nothink[b], think[b], lengths))
         except DataError as err:
             refused.append(str(err))
     aligned = _aligned([nothink[b] for b in both] + [think[b] for b in both], refused) if both else []
@@ -241,9 +241,9 @@ def _lengths(arm: Arm) -> Lengths | None:
     return Lengths(arm.budget or 0, curve, rate, overall, tail)
 
 
-def _at(budget: int, nothink: Arm, think: Arm, lengths: Lengths | None, draws: int, seed: int) -> AtBudget:
+def _at(budget: int, nothink: Arm, think: Arm, lengths: Lengths | None) -> AtBudget:
     direct, thought, how = matched(nothink, think)
-    gap = difference(direct.right, thought.right, how, draws=draws, seed=seed)
+    gap = difference(direct.right, thought.right, how)
     cost = None if thought.ended is None else tax(direct.right, thought.ended, thought.right)
     exact = guess = None
     if cost is not None and lengths is not None:

@@ -12,19 +12,9 @@ from thinkcap.diagnose.passes import accepted, beside, budgets, head, thinking
 from thinkcap.diagnose.totals import Division, SameTotal, divisions, same_totals
 from thinkcap.logs.arms import Arm, matched
 from thinkcap.statistics.arrays import Bools
-from thinkcap.statistics.modal import (
-    ConditionalAdvantage,
-    Derivability,
-    Modal,
-    SplitSample,
-    TwoByTwo,
-    conditional_advantage,
-    derivability,
-    finishing_chance,
-    modal,
-    split_sample,
-    two_by_two,
-)
+from thinkcap.statistics.cuts import ConditionalAdvantage, Derivability, conditional_advantage, derivability
+from thinkcap.statistics.halves import SplitSample, split_sample
+from thinkcap.statistics.modal import Modal, TwoByTwo, continuation, modal_of, two_by_two
 from thinkcap.statistics.paired import McNemar, mcnemar
 from thinkcap.statistics.split import coupling_gain
 from thinkcap.statistics.survival import Survival, survival
@@ -83,7 +73,7 @@ class Splitting:
 
 def splitting(arms: Sequence[Arm], curve: Survival | None) -> Splitting:
     return Splitting(
-        tuple(e for one in arms for e in _against(one, arms, curve)),
+        tuple(e for one in arms for e in _against(one, arms)),
         None if curve is None else _cuts(arms),
         same_totals(arms),
         divisions(arms),
@@ -99,7 +89,7 @@ def extracted(arm: Arm) -> Bools | None:
     return None
 
 
-def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extraction]:
+def _against(one: Arm, arms: Sequence[Arm]) -> list[Extraction]:
     if head(one) not in _SPLITS or _divided(one):
         return []
     others = [a for a in arms if head(a) in _COUPLED and beside(one, a)]
@@ -118,7 +108,6 @@ def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extr
             continue
         e, t = float(a.right[rows].mean()), float(b.right[rows].mean())
         cut = int(rows.sum())
-        halves = None if b.ended is None else split_sample(a.right[rows], b.right[rows], b.ended[rows])
         found = Extraction(
             one.name,
             two.name,
@@ -131,28 +120,55 @@ def _against(one: Arm, arms: Sequence[Arm], curve: Survival | None) -> list[Extr
             (e - t) * cut / a.n,
             mcnemar(a.right[rows], b.right[rows]),
             _controls(a.take(rows), arms),
-            _modal(one, e, t, arms, curve),
-            halves if cut >= 20 else None,
+            _modal(one, a, b, arms),
+            _halves(a, arms),
             _coupling(one, two, e, t, arms),
         )
         result.append(found)
     return result
 
 
-def _modal(one: Arm, alpha_e: float, alpha_t: float, arms: Sequence[Arm], curve: Survival | None) -> Modal | None:
-    """Needs the passes' budgets, chains observed beyond the cut, and some that ended within the answer's share."""
-    cut, answer = one.stages.think, one.stages.answer
+def _modal(one: Arm, split: Arm, coupled: Arm, arms: Sequence[Arm]) -> Modal | None:
+    """Needs the passes' budgets, and chains observed through the answer's share; all parts on the same chains."""
+    own, rows = budgets(one), extracted(split)
+    longest = _longest(arms)
+    if not own.think or not own.answer or longest is None or rows is None:
+        return None
+    try:
+        same, chain, _ = matched(split, longest)
+        _, cut, _ = matched(same, coupled)
+        on = continuation(own.think, own.answer, chain.lengths, chain.ends, chain.right, cut.right)
+    except DataError:
+        return None
+    rows = extracted(same)
+    alive = on.alive if rows is None else on.alive & rows
+    return modal_of(same.right[alive], on.right[alive], on.ended[alive])
+
+
+def _halves(split: Arm, arms: Sequence[Arm]) -> SplitSample | None:
+    """Against thinking with the same total, over the questions that were thought about."""
+    own, plain = budgets(split), thinking(arms)
+    total = (own.think or 0) + (own.answer or 0)
+    rivals = [a for a in arms if a.method == plain and a.budget == total and a.ended is not None]
+    if not rivals or not own.think or not own.answer:
+        return None
+    try:
+        same, whole, _ = matched(split, rivals[0])
+        rows, kept = extracted(same), accepted(same)
+        if rows is None:
+            return None
+        open_ = np.ones(same.n, dtype=np.bool_) if kept is None else ~kept
+        if open_.sum() < 20:
+            return None
+        return split_sample(same.right[open_], ~rows[open_], whole.right[open_], whole.ends[open_])
+    except DataError:
+        return None
+
+
+def _longest(arms: Sequence[Arm]) -> Arm | None:
     plain = thinking(arms)
-    think = [a for a in arms if a.method == plain and a.tokens is not None and a.ended is not None]
-    if curve is None or not cut or not answer or not think:
-        return None
-    longest = max(think, key=lambda a: a.budget or 0)
-    just = longest.ends & (longest.lengths > cut) & (longest.lengths <= cut + answer)
-    delta = finishing_chance(curve, cut, answer)
-    if delta is None or (delta > 0 and not just.any()):
-        return None
-    better = float(longest.right[just].mean()) if just.any() else 0.0
-    return modal(delta=delta, alpha_c_plus=better, epsilon=alpha_t, pi_eta=alpha_e)
+    chains = [a for a in arms if a.method == plain and a.tokens is not None and a.ended is not None]
+    return max(chains, key=lambda a: a.budget or 0, default=None)
 
 
 def _coupling(one: Arm, two: Arm, alpha_e: float, alpha_t: float, arms: Sequence[Arm]) -> Coupling:
@@ -183,7 +199,7 @@ def _coupling(one: Arm, two: Arm, alpha_e: float, alpha_t: float, arms: Sequence
     closed = chain.ends | (thought < chain.lengths)
     curve = survival(thought[rows], closed[rows])
     weight = float(rows.mean())
-    open_share = weight * (1 - curve.below(cap - least))
+    open_share = weight * (1 - curve.at(cap - least))
     return Coupling(least, open_share, weight * coupling_gain(curve, cap, least, alpha_e, alpha_t), None)
 
 
@@ -210,10 +226,12 @@ def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
         if head(a) in _SPLITS and a.budget in think and not _divided(a):
             families.setdefault(a.method, {})[a.budget or 0] = a
     for family in families.values():
-        budgets = sorted(family)
-        if len(budgets) < 2:
+        caps = sorted(family)
+        if len(caps) < 2:
             continue
-        every = [family[b] for b in budgets] + [think[b] for b in budgets]
+        every = [family[b] for b in caps] + [think[b] for b in caps]
+        # A log that names no stages gives the budget of its thinking pass.
+        cuts = [budgets(family[b]).think or b for b in caps]
         try:
             base = every[0]
             for other in every[1:]:
@@ -221,16 +239,17 @@ def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
             same = [matched(base, a)[1] for a in every]
         except DataError:
             continue
-        longest = same[-1]
-        # Beyond its last cap a chain is at least one token longer than the cap.
-        lengths = longest.lengths + ~longest.ends
-        half = len(budgets)
-        return conditional_advantage(
-            budgets,
-            lengths,
-            np.stack([a.right for a in same[:half]], axis=1),
-            np.stack([a.right for a in same[half:]], axis=1),
-        )
+        longest, half = same[-1], len(caps)
+        try:
+            return conditional_advantage(
+                cuts,
+                longest.lengths,
+                longest.ends,
+                np.stack([a.right for a in same[:half]], axis=1),
+                np.stack([a.right for a in same[half:]], axis=1),
+            )
+        except DataError:
+            continue
     return None
 
 

@@ -78,7 +78,13 @@ def weights(counts: Ints, times: int, seed: int) -> Iterator[Floats]:
 
 
 def percentile_interval(draws: Floats, level: float = 0.95) -> tuple[float, float]:
-    """Percentile interval; infinities are kept, so a quantity may lie beyond what was observed."""
+    """Percentile interval; infinities are kept, so a quantity may lie beyond what was observed.
+
+    A draw without a value is refused: sorted last, it would pass for the largest.
+    """
+    if len(draws) == 0 or np.isnan(draws).any():
+        without = int(np.isnan(draws).sum())
+        raise DataError(f"{without} of {len(draws)} draws have no value; leave them out first and say how many")
     tail = (1 - level) / 2
     ordered = np.sort(draws)
     # Order statistics, not interpolation: interpolating between a number and infinity has no meaning.

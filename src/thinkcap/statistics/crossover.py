@@ -70,7 +70,10 @@ class Empirical:
     """Interpolated on a log scale of budgets between the two; None unless status is 'between'."""
     low: float | None = None
     high: float | None = None
-    """Bootstrap interval; None at an end means beyond the budgets that were run."""
+    """Bootstrap interval; an end is a number only where its word is 'at'."""
+    low_is: str | None = None
+    high_is: str | None = None
+    """before (the first budget run), at, beyond (the last budget run); None where nothing was drawn."""
     beyond_share: float | None = None
     """Share of draws in which thinking never caught up within the sweep."""
     level: float | None = None
@@ -123,7 +126,11 @@ def empirical_with_interval(
     seed: int = 0,
     level: float = 0.95,
 ) -> Empirical:
-    """The same with a bootstrap over questions: table columns are budgets, rows the same questions."""
+    """The same with a bootstrap over questions: table columns are budgets, rows the same questions.
+
+    Two imagined questions, one always right only directly and one always only by thinking, are drawn along: where
+    the modes never differed, the interval runs from before the first budget to beyond the last, not nowhere.
+    """
     logs = _checked(budgets)
     direct, thought = bools(nothink_right), bools(think_right)
     if direct.shape != thought.shape or direct.ndim != 2 or direct.shape[1] != len(logs):
@@ -132,9 +139,11 @@ def empirical_with_interval(
         )
     # Only the difference matters: +1, 0, -1 per question and budget, so few distinct rows.
     gaps = direct.astype(np.int8) - thought.astype(np.int8)
-    cells = cells_of(gaps)
-    best = empirical(budgets, cells.means())
-    drawn = _crossings(logs, cells.draws(draws, seed))
+    if len(gaps) == 0:
+        raise DataError("a crossover needs at least one question answered in both modes at every budget")
+    best = empirical(budgets, gaps.mean(axis=0))
+    ones = np.ones((1, len(logs)), dtype=np.int8)
+    drawn = _crossings(logs, cells_of(np.concatenate((gaps, ones, -ones))).draws(draws, seed))
     low, high = percentile_interval(drawn, level)
     return Empirical(
         best.status,
@@ -143,18 +152,28 @@ def empirical_with_interval(
         best.point,
         None if math.isinf(low) else float(2.0**low),
         None if math.isinf(high) else float(2.0**high),
+        _where(low),
+        _where(high),
         float(np.mean(drawn == np.inf)),
         level,
     )
 
 
+def _where(log_budget: float) -> str:
+    return "at" if math.isfinite(log_budget) else ("before" if log_budget < 0 else "beyond")
+
+
 @dataclass(frozen=True)
 class Multiplier:
-    """gamma = b*/b_sat: how many times the direct answer's saturated budget thinking needs."""
+    """gamma = b*/b_sat: how many times the direct answer's saturated budget thinking needs. One is set."""
 
     saturation: int
     gamma: float | None
+    """At the crossover itself, where the sweep saw one."""
     gamma_above: float | None
+    """Thinking still lost at the largest budget: gamma is above this."""
+    gamma_at_most: float | None
+    """Thinking never lost: gamma is this or less."""
 
 
 def multiplier(
@@ -165,7 +184,10 @@ def multiplier(
     _checked(budgets)
     aligned(budgets=np.asarray(budgets), accuracy=values)
     saturation = int(budgets[int(np.argmax(values >= values.max() - within))])
-    if crossing.first_paying is not None:
-        return Multiplier(saturation, crossing.first_paying / saturation, None)
-    last = crossing.last_losing
-    return Multiplier(saturation, None, None if last is None else last / saturation)
+
+    def times(budget: float | None) -> float | None:
+        return None if budget is None else budget / saturation
+
+    if crossing.status == "between":
+        return Multiplier(saturation, times(crossing.point), None, None)
+    return Multiplier(saturation, None, times(crossing.last_losing), times(crossing.first_paying))

@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import aligned, bools, share
+from thinkcap.statistics.arrays import Bools, aligned, bools, share
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,9 @@ class Tax:
     truncation_loss: float | None
     reasoning_gap: float | None
     reasoning_gap_se: float | None
+    """Of the same questions where they are paired: what both modes share does not count as noise."""
     regime: str
-    """truncation (thinking is better where it ends), neutral, residual (worse even there), undefined."""
+    """truncation (thinking is better where it ends), neutral (within one standard error), residual, undefined."""
     same_subset: SameSubset | None
 
 
@@ -126,9 +128,25 @@ def tax(nothink_right: ArrayLike, think_ended: ArrayLike, think_right: ArrayLike
         # Where every chain ended, nothing was truncated: the loss is 0 although a_t has no value.
         loss = (1 - f) * (a_c - a_t) if a_t is not None else 0.0
         gap = a_nt - a_c
-        error = math.sqrt(a_nt * (1 - a_nt) / len(direct) + a_c * (1 - a_c) / think.ended)
+        error = _paired_error(direct, done, good) if paired else _unpaired_error(direct, done, good)
         regime = "neutral" if abs(gap) <= error else ("truncation" if gap < 0 else "residual")
     return Tax(a_nt, think, a_nt - think.accuracy, approx, loss, gap, error, regime, same)
+
+
+def _paired_error(direct: Bools, done: Bools, good: Bools) -> float:
+    """Standard error of A_nt - a_c where both come from the same questions (delta method).
+
+    Two imagined questions whose chains ended, one right only directly and one right only by thinking, join the
+    sample: where the modes never differed the error is small, not 0.
+    """
+    a, d, g = (np.append(column, pair) for column, pair in ((direct, (1, 0)), (done, (1, 1)), (good, (0, 1))))
+    influence = a - d * (g - g[d > 0].mean()) / d.mean()
+    return float(influence.std() / math.sqrt(len(influence)))
+
+
+def _unpaired_error(direct: Bools, done: Bools, good: Bools) -> float:
+    a, c = np.append(direct, (1, 0)), np.append(good[done], (0, 1))
+    return math.sqrt(float(a.var() / len(a) + c.var() / len(c)))
 
 
 @dataclass(frozen=True)
@@ -152,9 +170,19 @@ def recovery(
     return Recovery((1 - f) * (alpha_e - (alpha_t or 0.0)), nothink_accuracy - decoupled, decoupled)
 
 
-def reconstruct(ended_share: float, alpha_c: float | None, alpha_t: float | None) -> tuple[float, float]:
-    """Accuracy from components, as a range: an unknown accuracy may be anything from 0 to 1."""
-    f = ended_share
-    low = f * (0.0 if alpha_c is None else alpha_c) + (1 - f) * (0.0 if alpha_t is None else alpha_t)
-    high = f * (1.0 if alpha_c is None else alpha_c) + (1 - f) * (1.0 if alpha_t is None else alpha_t)
-    return low, high
+def recovered(
+    nothink_right: ArrayLike, chain_ended: ArrayLike, coupled_right: ArrayLike, split_right: ArrayLike
+) -> Recovery:
+    """The same from rows: one question in all four columns, `split_right` the outcome with a separate answer pass.
+
+    F, a_c and a_t are of the coupled chains, a_e of the split on the chains that were cut. R + I is the tax.
+    """
+    direct, apart = bools(nothink_right), bools(split_right)
+    parts = decompose(chain_ended, coupled_right)
+    aligned(nothink=direct, split=apart, chain=bools(chain_ended))
+    cut = ~bools(chain_ended)
+    alpha_e = float(apart[cut].mean()) if cut.any() else 0.0
+    found = recovery(float(direct.mean()), parts.ended_share, parts.alpha_c, parts.alpha_t, alpha_e)
+    # Undefined accuracies belong to groups without a row, so nothing that carries weight is missing.
+    assert found is not None
+    return found

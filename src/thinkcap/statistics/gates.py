@@ -89,6 +89,64 @@ def calibrate(
     return Calibrated(best.threshold, best, rest)
 
 
+@dataclass(frozen=True)
+class Weighted:
+    """Votes with the second method's answer counted as `weight` more of them; both are always paid."""
+
+    weight: int
+    n: int
+    right: int
+    changed: int
+    """Questions on which the second method's answer carried the vote."""
+    against_first: McNemar
+    against_second: McNemar
+
+
+def weighted(
+    top_votes: ArrayLike, support: ArrayLike, first_right: ArrayLike, second_right: ArrayLike, *, weight: int
+) -> Weighted:
+    """`top_votes`: size of the samples' largest class; `support`: votes the second method's answer has among them.
+
+    Only these two classes can win; of equals the samples' own stands, as it was there first.
+    """
+    votes, backed = counts(top_votes, "votes"), counts(support, "votes")
+    first, second = bools(first_right), bools(second_right)
+    n = aligned(votes=votes, support=backed, first=first, second=second)
+    if n == 0:
+        raise DataError("no questions to vote on")
+    carried = backed + weight > votes
+    chosen = np.where(carried, second, first)
+    return Weighted(
+        weight, n, int(chosen.sum()), int(carried.sum()), mcnemar(chosen, first), mcnemar(chosen, second)
+    )
+
+
+@dataclass(frozen=True)
+class CalibratedWeight:
+    weight: int
+    calibration: Weighted
+    test: Weighted
+
+
+def calibrate_weight(
+    top_votes: ArrayLike,
+    support: ArrayLike,
+    first_right: ArrayLike,
+    second_right: ArrayLike,
+    *,
+    calibration: int,
+    weights: Sequence[int] = (1, 2, 3),
+) -> CalibratedWeight:
+    """Choose the weight on the first `calibration` questions, report on the rest. Ties: the lowest."""
+    columns = (counts(top_votes, "votes"), counts(support, "votes"), bools(first_right), bools(second_right))
+    if not 0 < calibration < len(columns[0]):
+        raise DataError(f"calibration on {calibration} of {len(columns[0])} questions leaves nothing to test on")
+    head = [weighted(*(c[:calibration] for c in columns), weight=w) for w in weights]
+    best = max(head, key=lambda found: (found.right, -found.weight))
+    rest = weighted(*(c[calibration:] for c in columns), weight=best.weight)
+    return CalibratedWeight(best.weight, best, rest)
+
+
 def top_class_size(votes: Sequence[Sequence[str]]) -> Ints:
     """Size of the largest class of equal answers per question; 0 where nobody answered."""
     sizes = []

@@ -23,7 +23,7 @@ from scipy.stats import norm
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Floats, Ints, aligned, bools, counts
-from thinkcap.statistics.precision import wilson
+from thinkcap.statistics.precision import proportion
 
 FEW = 10
 """Chains at risk below which a bin's hazard is hardly known: drawn, but no scale is set by it."""
@@ -58,21 +58,22 @@ class Hazard:
         return 1.6 * max(rates, default=0.0) or 1.0
 
     def threshold(self, bound: float) -> int | None:
-        """Start of the first bin whose hazard is at most `bound`; None when no bin is."""
-        for part in self.bins:
-            if part.per_token is not None and part.per_token <= bound:
+        """Start of the first bin at which the non-increasing hazard is at most `bound`; None if it never is."""
+        for part, rate in zip(self.bins, self.isotonic, strict=True):
+            if rate is not None and rate <= bound:
                 return part.start
         return None
 
-    def at(self, length: int) -> float | None:
-        for part in self.bins:
+    def falling(self, length: int) -> float | None:
+        """The non-increasing hazard at a length; None outside the bins."""
+        for part, rate in zip(self.bins, self.isotonic, strict=True):
             if part.start <= length < part.stop:
-                return part.per_token
+                return rate
         return None
 
 
 def hazard(lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: float = 0.95) -> Hazard:
-    """Ends per token watched between edges, with Wilson bands: the likeliest constant chance in each bin.
+    """Ends per token watched between edges, with bands: the likeliest constant chance in each bin.
 
     A chain was watched at every token up to its end or its cut, so a cut one loses nothing but its future.
     """
@@ -87,7 +88,7 @@ def hazard(lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: fl
         # The token at which a chain of length t ends is its t-th; there is no token 0.
         watched = int(np.maximum(np.minimum(spent[reached], stop - 1) - max(start, 1) + 1, 1).sum())
         risk = int(reached.sum())
-        share = wilson(died, watched, level) if risk else None
+        share = proportion(died, watched, level) if risk else None
         rate = (None, None, None) if share is None else (share.value, share.low, share.high)
         bins.append(HazardBin(int(start), int(stop), risk, died, watched, *rate))
     return Hazard(tuple(bins), _non_increasing(bins))
@@ -164,20 +165,6 @@ def _weibull(t: Floats, weight: Floats, dead: Floats, deaths: float, n: int, bey
     gain = max(0.0, 2 * (profile(shape) - profile(1.0)))
     z = math.copysign(math.sqrt(gain), 1 - shape)
     return DecreasingTest(shape, z, float(norm.sf(z)), n, int(deaths), beyond)
-
-
-def advantage_bound(
-    hazard_at: float, answer_budget: int, pi_eta: float, epsilon: float, alpha_c_plus: float
-) -> float:
-    """pi eta - eps - h(tau) b_a (a_c+ - eps): least advantage of extracting now over thinking b_a further."""
-    return pi_eta - epsilon - hazard_at * answer_budget * (alpha_c_plus - epsilon)
-
-
-def hazard_bound(answer_budget: int, pi_eta: float, epsilon: float, alpha_c_plus: float) -> float | None:
-    """The hazard below which extraction wins; None where thinking further could never gain (a_c+ <= eps)."""
-    if alpha_c_plus <= epsilon or answer_budget <= 0:
-        return None
-    return (pi_eta - epsilon) / (answer_budget * (alpha_c_plus - epsilon))
 
 
 def even_edges(lengths: Ints, bins: int = 12) -> list[int]:

@@ -1,7 +1,7 @@
-"""Is it better to stop and extract than to think on? The inequality, its parts apart, and tests on real cuts.
+"""Is it better to stop a running chain and extract its answer than to let it think on? All over the same chains.
 
-pi: the answer is derivable from the cut chain; eta: extraction then finds it; eps: a cut chain is right;
-delta: a chain past tau ends within b_a more tokens. Extraction wins if pi eta > delta a_c+ + (1-delta) eps.
+Of chains that reach tau tokens unfinished: delta end within b_a more, a_c+ of those right; eps of the others right
+all the same; pi eta answered right by extraction. Extraction wins if pi eta > delta a_c+ + (1-delta) eps.
 
     >>> modal(delta=0.0, alpha_c_plus=0.95, epsilon=0.375, pi_eta=0.6875).margin
     0.3125
@@ -9,192 +9,149 @@ delta: a chain past tau ends within b_a more tokens. Extraction wins if pi eta >
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import aligned, bools, counts, share
-from thinkcap.statistics.bootstrap import cells_of, percentile_interval
+from thinkcap.statistics.arrays import Bools, aligned, bools, counts, share
+from thinkcap.statistics.hazard import Hazard
 from thinkcap.statistics.paired import McNemar, mcnemar
+from thinkcap.statistics.precision import mean_interval
 from thinkcap.statistics.survival import Survival
 
 
 @dataclass(frozen=True)
 class Modal:
+    """The four measured quantities. One without a chain behind it is None and carries no weight."""
+
     delta: float
-    alpha_c_plus: float
-    epsilon: float
+    """Share of the running chains that end within the answer's tokens."""
+    alpha_c_plus: float | None
+    """Accuracy of those; None where none does."""
+    epsilon: float | None
+    """Accuracy of the chains that do not end even so; None where all do."""
     pi_eta: float
+    """Accuracy of extraction, on all of them."""
+    n: int = 0
+    """Chains behind it; 0 where the quantities were given as numbers."""
+
+    @property
+    def continuation(self) -> float:
+        """delta a_c+ + (1-delta) eps: what thinking on for as many tokens yields."""
+        return self.delta * (self.alpha_c_plus or 0.0) + (1 - self.delta) * (self.epsilon or 0.0)
 
     @property
     def margin(self) -> float:
-        """Expected advantage of extracting over thinking b_a tokens more."""
-        return self.pi_eta - (self.delta * self.alpha_c_plus + (1 - self.delta) * self.epsilon)
+        """Advantage of extracting over thinking b_a tokens more."""
+        return self.pi_eta - self.continuation
 
     @property
     def holds(self) -> bool:
         return self.margin > 0
 
 
-def modal(*, delta: float, alpha_c_plus: float, epsilon: float, pi_eta: float) -> Modal:
-    return Modal(delta, alpha_c_plus, epsilon, pi_eta)
+def modal(*, delta: float, alpha_c_plus: float | None, epsilon: float | None, pi_eta: float, n: int = 0) -> Modal:
+    """From numbers somebody has measured."""
+    return Modal(delta, alpha_c_plus, epsilon, pi_eta, n)
+
+
+def modal_of(extracted_right: ArrayLike, continued_right: ArrayLike, continued_ended: ArrayLike) -> Modal | None:
+    """From rows, every row a chain that reached tau unfinished; None where there is none.
+
+    `extracted_right`: the answer pass of b_a tokens on the chain cut at tau. `continued_right`, `continued_ended`:
+    the same chain after b_a more tokens of thinking (thinking capped at tau + b_a, or `continuation`). epsilon is
+    of the rows that did not end. Being of the same rows, the margin is the difference in accuracy they show.
+    """
+    e, c, done = bools(extracted_right), bools(continued_right), bools(continued_ended)
+    n = aligned(extracted=e, continued=c, ended=done)
+    if n == 0:
+        return None
+    ended = int(done.sum())
+    better, rest = share(int((c & done).sum()), ended), share(int((c & ~done).sum()), n - ended)
+    return Modal(ended / n, better, rest, float(e.mean()), n)
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What thinking on would have given at one cut, for every question of a run of long chains."""
+
+    alive: Bools
+    """The chain reached the cut unfinished: the only rows the inequality speaks of."""
+    ended: Bools
+    """It ended within the answer's tokens."""
+    right: Bools
+    """Right at its end where it ended in time, else as it is read when cut."""
+
+
+def continuation(
+    cut: int,
+    answer: int,
+    lengths: ArrayLike,
+    ended: ArrayLike,
+    chain_right: ArrayLike,
+    truncated_right: ArrayLike,
+) -> Continuation:
+    """Thinking b_a tokens beyond tau, put together where it was not run: from long chains and from cut ones.
+
+    `lengths`, `ended`, `chain_right`: chains observed at least to tau + b_a. `truncated_right`: the answer read
+    from the chain cut at tau, which stands for the one cut at tau + b_a.
+    """
+    spent, done, whole, broken = counts(lengths), bools(ended), bools(chain_right), bools(truncated_right)
+    aligned(lengths=spent, ended=done, chain=whole, truncated=broken)
+    short = ~done & (spent < cut + answer)
+    if short.any():
+        raise DataError(
+            f"{int(short.sum())} chains were cut before {cut} + {answer} tokens, so whether they would have ended "
+            f"there is not known; use chains with a cap of at least {cut + answer}"
+        )
+    alive = ~(done & (spent <= cut))
+    just = alive & done & (spent <= cut + answer)
+    return Continuation(alive, just, np.where(just, whole, broken).astype(np.bool_))
 
 
 def finishing_chance(curve: Survival, cut: int, answer_budget: int) -> float | None:
-    """delta(tau) = P(L <= tau + b_a | L > tau); None when no chain is left or tau + b_a was not observed."""
+    """delta(tau) = P(L <= tau + b_a | L > tau) from a curve of chain lengths, censored or not.
+
+    None when no chain is left at the cut, or when tau + b_a was not observed. Where every chain ended, everything
+    beyond the last end is known too.
+    """
     left = 1 - curve.at(cut)
-    if left <= 1e-12 or curve.last is None or cut + answer_budget > curve.last:
+    if left <= 1e-12 or curve.last is None:
+        return None
+    if cut + answer_budget > curve.last and curve.at(curve.last) < 1 - 1e-12:
         return None
     return (curve.at(cut + answer_budget) - curve.at(cut)) / left
 
 
 @dataclass(frozen=True)
-class CutAdvantage:
-    """Extraction against thinking on, from the same prefix of the same chains."""
+class Dominance:
+    """The bound a falling hazard gives: the longer a chain has run, the less thinking on can win."""
 
-    cut: int
-    n: int
-    extraction: float | None
-    continuation: float | None
-    test: McNemar | None
-
-    @property
-    def advantage(self) -> float | None:
-        return None if self.test is None else self.test.difference
-
-
-def _at_cut(cut: int, alive: np.ndarray, extracted: np.ndarray, continued: np.ndarray) -> CutAdvantage:
-    n = int(alive.sum())
-    if n == 0:
-        return CutAdvantage(cut, 0, None, None, None)
-    e, c = extracted[alive], continued[alive]
-    return CutAdvantage(cut, n, float(e.mean()), float(c.mean()), mcnemar(e, c))
+    hazard: float
+    """Chance per token of ending at the cut, from the closest non-increasing curve."""
+    advantage_at_least: float
+    """pi eta - eps - h(tau) b_a (a_c+ - eps): extraction gains at least this over b_a tokens of thinking."""
+    hazard_limit: float | None
+    """(pi eta - eps)/(b_a (a_c+ - eps)): below it the bound is positive. None where a_c+ <= eps: any will do."""
+    from_length: int | None
+    """tau0: the least length from which the hazard stays at the limit or below; None where it never does."""
 
 
-@dataclass(frozen=True)
-class ConditionalAdvantage:
-    """The advantage on chains still running at each cut, and on the fixed cohort that outlived the last cut.
-
-    The first mixes in that survivors are harder; the second holds the questions fixed.
+def dominance(hazard: Hazard, cut: int, answer_budget: int, parts: Modal) -> Dominance | None:
+    """Holds where the hazard falls and the four quantities change little with tau. None outside the bins, or where
+    nothing ended after the cut, or everything did: then a_c+ or eps is not known.
     """
-
-    survivors: tuple[CutAdvantage, ...]
-    cohort: tuple[CutAdvantage, ...]
-
-
-def conditional_advantage(
-    cuts: Sequence[int], lengths: ArrayLike, extracted_right: ArrayLike, continued_right: ArrayLike
-) -> ConditionalAdvantage:
-    """Columns of both tables are the cuts; lengths are those of the uncut chains (or the cap where cut)."""
-    spent, extracted, continued = counts(lengths), bools(extracted_right), bools(continued_right)
-    shape = (len(spent), len(cuts))
-    if extracted.shape != shape or continued.shape != shape:
-        raise DataError(f"wanted tables of {shape} (questions x cuts), got {extracted.shape}, {continued.shape}")
-    alive = [spent > cut for cut in cuts]
-    last = spent > max(cuts)
-    return ConditionalAdvantage(
-        tuple(
-            _at_cut(c, a, extracted[:, k], continued[:, k])
-            for k, (c, a) in enumerate(zip(cuts, alive, strict=True))
-        ),
-        tuple(_at_cut(c, last, extracted[:, k], continued[:, k]) for k, c in enumerate(cuts)),
-    )
-
-
-@dataclass(frozen=True)
-class Derivability:
-    """pi and eta apart, with what the same prompt yields without the chain and with somebody else's chain."""
-
-    n: int
-    gold_in_trace: float | None
-    pi_upper: float | None
-    """Share where any of several generous extractions was right."""
-    eta: float | None
-    """Extraction at the real answer budget, given derivable."""
-    pi_eta: float | None
-    without_trace: float | None
-    placebo: float | None
-
-    @property
-    def trace_worth(self) -> float | None:
-        """What the chain adds over the same prompt without it."""
-        if self.pi_eta is None or self.without_trace is None:
-            return None
-        return self.pi_eta - self.without_trace
-
-
-def derivability(
-    extracted_right: ArrayLike,
-    *,
-    any_right: ArrayLike | None = None,
-    gold_in_trace: ArrayLike | None = None,
-    without_trace: ArrayLike | None = None,
-    placebo: ArrayLike | None = None,
-) -> Derivability:
-    """Every control is optional; what was not run is None."""
-    base = bools(extracted_right)
-
-    def mean(values: ArrayLike | None) -> float | None:
-        if values is None:
-            return None
-        array = bools(values)
-        aligned(extracted=base, control=array)
-        return share(float(array.sum()), len(array))
-
-    eta = None
-    if any_right is not None:
-        reachable = bools(any_right) | base
-        eta = share(float((base & reachable).sum()), float(reachable.sum()))
-        upper: float | None = share(float(reachable.sum()), len(base))
-    else:
-        upper = None
-    return Derivability(len(base), mean(gold_in_trace), upper, eta, mean(base), mean(without_trace), mean(placebo))
-
-
-@dataclass(frozen=True)
-class SplitSample:
-    """Parts estimated on half A, the gap predicted for half B, and what half B showed."""
-
-    predicted: float
-    observed: float
-    low: float
-    high: float
-    """Bootstrap interval of observed minus predicted."""
-    consistent: bool
-
-
-def split_sample(
-    extracted_right: ArrayLike,
-    continued_right: ArrayLike,
-    continued_ended: ArrayLike,
-    *,
-    seed: int = 0,
-    draws: int = 2000,
-) -> SplitSample | None:
-    """An independent test of the inequality on chains cut at one tau: halves by a seeded shuffle.
-
-    delta, a_c+ and eps come from half A's continuations; None when A has no usable half.
-    """
-    e, c, done = bools(extracted_right), bools(continued_right), bools(continued_ended)
-    n = aligned(extracted=e, continued=c, ended=done)
-    order = np.random.default_rng(seed).permutation(n)
-    a, b = order[: n // 2], order[n // 2 :]
-    if len(a) == 0 or len(b) == 0:
+    rate = hazard.falling(cut)
+    better, rest = parts.alpha_c_plus, parts.epsilon
+    if rate is None or better is None or rest is None or answer_budget <= 0:
         return None
-
-    def margin(rows: np.ndarray) -> np.ndarray:
-        # columns: e, done, done & c, ~done & c -> pi eta - (delta a_c+ + (1-delta) eps)
-        return np.asarray(rows[..., 0] - rows[..., 2] - rows[..., 3])
-
-    table = np.stack((e, done, done & c, ~done & c), axis=1)
-    cells_a, cells_b = cells_of(table[a]), cells_of(table[b])
-    predicted, observed = float(margin(cells_a.means())), float(margin(cells_b.means()))
-    gap = margin(cells_b.draws(draws, seed + 1)) - margin(cells_a.draws(draws, seed + 2))
-    low, high = percentile_interval(gap)
-    return SplitSample(predicted, observed, low, high, low <= 0 <= high)
+    gain = parts.pi_eta - rest
+    limit = gain / (answer_budget * (better - rest)) if better > rest else None
+    always = hazard.bins[0].start if gain >= 0 else None
+    start = always if limit is None else hazard.threshold(limit)
+    return Dominance(rate, gain - rate * answer_budget * (better - rest), limit, start)
 
 
 @dataclass(frozen=True)
@@ -219,18 +176,14 @@ def two_by_two(
     nothink_without: ArrayLike,
     nothink_with: ArrayLike,
     *,
-    draws: int = 2000,
-    seed: int = 0,
+    level: float = 0.95,
 ) -> TwoByTwo:
-    """interaction = (nothink_with - nothink_without) - (think_with - think_without)."""
+    """interaction = (nothink_with - nothink_without) - (think_with - think_without), a mean over questions."""
     cols = [bools(x) for x in (think_without, think_with, nothink_without, nothink_with)]
     n = aligned(a=cols[0], b=cols[1], c=cols[2], d=cols[3])
     if n == 0:
         raise DataError("no rows in the 2x2")
-    signs = np.array([1.0, -1.0, -1.0, 1.0])
-    cells = cells_of(np.stack(cols, axis=1))
-    low, high = percentile_interval(cells.draws(draws, seed) @ signs)
+    each = np.stack(cols, axis=1) @ np.array([1, -1, -1, 1])
+    low, high = mean_interval(each, -2, 2, level)
     tw, tc, nw, nc = (int(c.sum()) for c in cols)
-    return TwoByTwo(
-        n, tw, tc, nw, nc, float(cells.means() @ signs), low, high, mode_test=mcnemar(cols[3], cols[1])
-    )
+    return TwoByTwo(n, tw, tc, nw, nc, float(each.mean()), low, high, mode_test=mcnemar(cols[3], cols[1]))

@@ -30,15 +30,16 @@ def cross_scale(cut_share: float, pi_eta: float, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class Pilot:
-    """Error of predicting a whole sweep from a few questions."""
+    """Error of predicting a whole sweep from a few questions, with one a_c for all budgets."""
 
     questions: int
     draws: int
     rmse_mean: float
     rmse_sd: float
+    """F and a_t of each budget, from cutting the pilot's chains there."""
     frozen_rmse_mean: float
     frozen_rmse_sd: float
-    """The same with a_t frozen at the middle budget, as if cuts had not been looked at."""
+    """Only F of each budget; a_t is that of the middle budget, as if cuts had not been looked at."""
 
 
 def pilot_sufficiency(
@@ -81,21 +82,30 @@ def pilot_sufficiency(
 def _pilot_error(
     budgets: Sequence[int], spent: Ints, done: Bools, table: Bools, pilot: Ints, rest: Ints
 ) -> tuple[float, float]:
+    finished = [(done & (spent <= b))[pilot] for b in budgets]
+    free, frozen = sweep_from_pilot(finished, table[pilot])
     truth = table[rest].mean(axis=0)
-    by_budget = [(done & (spent <= b))[pilot] for b in budgets]
-    cut_accuracy = [_mean(table[pilot, k][~e]) for k, e in enumerate(by_budget)]
-    middle = cut_accuracy[len(budgets) // 2]
-    free, frozen = [], []
-    for k, finished in enumerate(by_budget):
-        f, a_c = float(finished.mean()), _mean(table[pilot, k][finished])
-        free.append(f * a_c + (1 - f) * cut_accuracy[k])
-        frozen.append(f * a_c + (1 - f) * middle)
-    return _rmse(np.array(free), truth), _rmse(np.array(frozen), truth)
+    return _rmse(free, truth), _rmse(frozen, truth)
 
 
-def _mean(values: Bools) -> float:
-    # An empty group carries no weight in the prediction, so its value never matters.
-    return float(values.mean()) if values.size else 0.0
+def sweep_from_pilot(finished: Sequence[Bools], right: Bools) -> tuple[Floats, Floats]:
+    """F(b) a_c + (1-F(b)) a_t(b) for each budget, and the same with a_t frozen at the middle budget.
+
+    `finished[k]` and `right[:, k]` are of budget k. a_c is that of the largest budget at which a chain ended: one
+    number for the whole sweep, so the prediction is wrong where a_c changes with the budget. A budget at which no
+    chain was cut has no a_t: the nearest one that has stands in.
+    """
+    shares = np.array([f.mean() for f in finished])
+    ended = [right[f, k].mean() for k, f in enumerate(finished) if f.any()]
+    a_c = float(ended[-1]) if ended else 0.0
+    cut = {k: float(right[~f, k].mean()) for k, f in enumerate(finished) if not f.all()}
+
+    def nearest(k: int) -> float:
+        # Where nothing was cut anywhere, a_t has no weight anywhere.
+        return cut[min(cut, key=lambda other: (abs(other - k), other))] if cut else 0.0
+
+    a_t = np.array([nearest(k) for k in range(len(finished))])
+    return shares * a_c + (1 - shares) * a_t, shares * a_c + (1 - shares) * nearest(len(finished) // 2)
 
 
 def _rmse(a: Floats, b: Floats) -> float:

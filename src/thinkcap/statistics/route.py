@@ -2,7 +2,7 @@
 
 Inside the routed set the thinking answer counts, outside the direct one; the direct pass is always paid.
 
-    >>> r = token_length([9, 5, 3], [0, 1, 1], [1, 1, 0], [20, 20, 20], share=1/3)
+    >>> r = by_length(both([0, 1, 1], [1, 1, 0], [9, 5, 3], [20, 20, 20]), share=1/3)
     >>> r.recovered, r.regretted, r.right
     (1, 0, 3)
 """
@@ -94,17 +94,6 @@ def by_length(runs: Both, share: float, *, longest: bool = True) -> Routing:
     return replay(runs, _top(keys, _count(share, runs.n)))
 
 
-def token_length(
-    direct_tokens: ArrayLike,
-    direct_right: ArrayLike,
-    think_right: ArrayLike,
-    think_tokens: ArrayLike,
-    *,
-    share: float,
-) -> Routing:
-    return by_length(both(direct_right, think_right, direct_tokens, think_tokens), share)
-
-
 def oracle(runs: Both) -> Routing:
     """Route exactly where thinking repairs the direct answer."""
     return replay(runs, runs.think_right & ~runs.direct_right)
@@ -131,22 +120,26 @@ class RandomRouting:
 
 
 def random_share(runs: Both, share: float, *, draws: int = 100, seed: int = 0) -> RandomRouting:
-    """Closed form: r R+ and r R- of routing everything; `draws` uniform sets show the spread."""
+    """Closed form: r R+ and r R- of routing everything; `draws` uniform sets show the spread.
+
+    r is the share of whole questions that is really routed, in the closed form and in the draws alike.
+    """
     everything = replay(runs, np.ones(runs.n, dtype=np.bool_))
-    won, lost = share * everything.recovered, share * everything.regretted
+    count = _count(share, runs.n)
+    r = count / runs.n
+    won, lost = r * everything.recovered, r * everything.regretted
     accuracy = (int(runs.direct_right.sum()) + won - lost) / runs.n
-    tokens = float(runs.direct_tokens.mean() + share * runs.think_tokens.mean())
+    tokens = float(runs.direct_tokens.mean() + r * runs.think_tokens.mean())
     mean = sd = None
     if draws:
         rng = np.random.default_rng(seed)
-        count = _count(share, runs.n)
         seen = []
         for _ in range(draws):
             chosen = np.zeros(runs.n, dtype=np.bool_)
             chosen[rng.choice(runs.n, count, replace=False)] = True
             seen.append(replay(runs, chosen).accuracy)
         mean, sd = float(np.mean(seen)), float(np.std(seen, ddof=1)) if draws > 1 else None
-    return RandomRouting(share, won, lost, accuracy, tokens, draws, mean, sd)
+    return RandomRouting(r, won, lost, accuracy, tokens, draws, mean, sd)
 
 
 def cascade_grid(

@@ -1,7 +1,7 @@
 """What a separate answer pass is worth: reasoning capped at b_r, then b_a tokens to answer from it.
 
->>> split_gain(ended_share=0.43, alpha_e=0.7, alpha_t=0.25) > 0
-True
+>>> optimal_split(100, [40, 80], [0.2, 0.5], [0.9, 0.9], [0.5, 0.6]).best.reasoning
+80
 """
 
 from __future__ import annotations
@@ -15,13 +15,6 @@ from numpy.typing import ArrayLike
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Floats, aligned
 from thinkcap.statistics.survival import Survival
-
-
-def split_gain(ended_share: float, alpha_e: float, alpha_t: float | None) -> float | None:
-    """(1-F)(a_e - a_t) against thinking capped at the same b_r; negative when extraction is worse."""
-    if alpha_t is None:
-        return 0.0 if ended_share >= 1 else None
-    return (1 - ended_share) * (alpha_e - alpha_t)
 
 
 @dataclass(frozen=True)
@@ -68,8 +61,11 @@ def matched_total(
 
 
 def coupling_gain(curve: Survival, budget: int, least_answer: int, alpha_e: float, alpha_t: float) -> float:
-    """(1-F(b - |A|min))(a_e - a_t): the loss of having thought and answer share one cap."""
-    return (1 - curve.below(budget - least_answer)) * (alpha_e - alpha_t)
+    """(1-F(b - |A|min))(a_e - a_t): the loss of having thought and answer share one cap.
+
+    F is of the thoughts alone: one of just b - |A|min tokens still leaves room for the answer.
+    """
+    return (1 - curve.at(budget - least_answer)) * (alpha_e - alpha_t)
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,9 @@ class OptimalSplit:
     interior: bool
     """False when the best point is at an end of the grid: the rule need not hold there."""
     first_order: float | None
-    """f(b_r)(a_c - a_e) - (1-F)(da_e/db_a - da_e/db_r) at the best, in points per 100 tokens; ideal is 0."""
+    """f(a_c - a_e) + F da_c/db_r + (1-F)(da_e/db_r - da_e/db_a) at the best, in points per 100 tokens; ideal is 0.
+
+    Along divisions that spend just the total; None where the best has no such neighbour on either side."""
     saturated: int | None
     """b - b_a_sat: where the split goes when more answer tokens stop helping; None without a saturation."""
 
@@ -108,6 +106,7 @@ def optimal_split(
 
     alpha_c may be nan only where F is 0, alpha_e only where F is 1. alpha_e[i] belongs to (reasoning[i],
     total - reasoning[i]), or to (reasoning[i], answers[i]) where less than the rest was given to the answer.
+    Such a division may be the best, but takes no part in the first-order check.
     """
     steps = np.asarray(reasoning, dtype=np.float64)
     f = np.asarray(ended_share, dtype=np.float64)
@@ -125,17 +124,30 @@ def optimal_split(
     grid = tuple(SplitPoint(int(r), int(a), float(v)) for r, a, v in points)
     top = int(np.argmax(expected))
     inside = 0 < top < n - 1
-    check = _first_order(steps, f, np.nan_to_num(a_c), a_e, top) if inside else None
+    whole = np.array([p.reasoning + p.answer == total for p in grid])
+    check = None
+    if whole[top]:
+        # Divisions that leave tokens unspent lie on other lines; a slope across lines is none.
+        at = int(whole[:top].sum())
+        check = _first_order(steps[whole], f[whole], a_c[whole], a_e[whole], at)
     rest = None if answer_saturation is None else max(0, total - answer_saturation)
     return OptimalSplit(total, grid[top], grid, inside, check, rest)
 
 
 def _first_order(steps: Floats, f: Floats, a_c: Floats, a_e: Floats, top: int) -> float | None:
-    # Along the grid b_a = total - b_r, so the slope of a_e is da_e/db_r - da_e/db_a at once.
-    density = np.gradient(f, steps)
-    slope = np.gradient(a_e, steps)
-    value = density[top] * (a_c[top] - a_e[top]) + (1 - f[top]) * slope[top]
-    # A neighbour without a cut chain has no a_e, and then no slope either.
+    """The slope of F a_c + (1-F) a_e along one total: there db_a = -db_r, so a_e's slope is both of its parts."""
+    if not 0 < top < len(steps) - 1:
+        return None
+
+    def slope(values: Floats) -> float:
+        return float(np.gradient(values[top - 1 : top + 2], steps[top - 1 : top + 2])[1])
+
+    # An accuracy that nobody's chain carries (F = 0 or 1 at the best) has no weight there, whatever its slope.
+    ended = f[top] * slope(a_c) if f[top] > 0 else 0.0
+    cut = (1 - f[top]) * slope(a_e) if f[top] < 1 else 0.0
+    premium = slope(f) * (a_c[top] - a_e[top]) if slope(f) else 0.0
+    value = premium + ended + cut
+    # A neighbour without an ended or a cut chain lacks that accuracy, and then there is no slope either.
     return None if np.isnan(value) else float(value * 100 * 100)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import CensoredData, ecdf, logrank
+from scipy.stats import CensoredData, ecdf, logrank, norm
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Bools, Floats, Ints, aligned, bools, counts
@@ -39,6 +39,8 @@ class Survival:
     last: float | None
     """Largest observed value, ended or not: nothing is known beyond it."""
     level: float
+    early: Floats
+    """Lengths at which chains were cut before any had ended, rising."""
 
     def at(self, length: float) -> float:
         """F(length) = estimated P(L <= length)."""
@@ -46,8 +48,18 @@ class Survival:
         return 0.0 if i < 0 else float(self.share[i])
 
     def band(self, length: float) -> tuple[float, float]:
+        """Interval of F(length). Before the first end it is as wide as the chains watched so far make it, and
+        beyond the last observation its upper end is 1: nothing is known there.
+        """
         i = int(np.searchsorted(self.lengths, length, side="right")) - 1
-        return (0.0, 0.0) if i < 0 else (float(self.low[i]), float(self.high[i]))
+        low, high = (0.0, self._none_ended(length)) if i < 0 else (float(self.low[i]), float(self.high[i]))
+        unseen = self.last is None or length > self.last
+        return low, 1.0 if unseen else high
+
+    def _none_ended(self, length: float) -> float:
+        """Upper end where 0 of the chains that were watched beyond `length` had ended: exact for a share."""
+        watched = self.n - int(np.searchsorted(self.early, length, side="left"))
+        return 1.0 if watched == 0 else 1 - ((1 - self.level) / 2) ** (1 / watched)
 
     def below(self, budget: int) -> float:
         """P(L < budget): the share a cap of `budget` lets end, when ending needs one token of room."""
@@ -89,7 +101,9 @@ def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survi
     last = float(spent.max())
     if events == 0:
         empty = np.zeros(0)
-        return Survival(empty, empty, empty, empty, empty.astype(int), empty.astype(int), n, n, last, level)
+        none = empty.astype(np.int64)
+        early = np.sort(spent).astype(np.float64)
+        return Survival(empty, empty, empty, empty, none, none, n, n, last, level, early)
     curve = ecdf(_censored(spent, done))
     times = np.asarray(curve.cdf.quantiles, dtype=np.float64)
     share = np.asarray(curve.cdf.probabilities, dtype=np.float64)
@@ -102,12 +116,22 @@ def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survi
     values, risk, died = _life_table(spent, done)
     keep = np.isin(times, values[died > 0])
     only = died > 0
-    # log-log is undefined at F = 1: the lower end stays where it last was, the upper end is 1.
-    low = np.where(np.isnan(low), np.maximum.accumulate(np.nan_to_num(low)), low)
-    high = np.where(np.isnan(high), 1.0, high)
-    return Survival(
-        times[keep], share[keep], low[keep], high[keep], risk[only], died[only], n, n - events, last, level
-    )
+    times, share, low, high = times[keep], share[keep], low[keep], high[keep]
+    risk, died = risk[only], died[only]
+    if share[-1] >= 1 - _TINY:
+        low[-1], high[-1] = _all_ended(share, low, risk, level), 1.0
+    early = np.sort(spent[spent < times[0]]).astype(np.float64)
+    return Survival(times, share, low, high, risk, died, n, n - events, last, level, early)
+
+
+def _all_ended(share: Floats, low: Floats, risk: Ints, level: float) -> float:
+    """Lower end at F = 1, where log-log has no value: exact for k of k chains, k the number that censoring left.
+
+    Without censoring k is n; with it, those at risk are counted as the share of all that they stand for.
+    """
+    before = 1 - share[-2] if len(share) > 1 else 1.0
+    counted = risk[-1] / before
+    return max(float(low[-2]) if len(low) > 1 else 0.0, float(((1 - level) / 2) ** (1 / counted)))
 
 
 def _life_table(spent: Ints, done: Bools) -> tuple[Floats, Ints, Ints]:
@@ -116,23 +140,6 @@ def _life_table(spent: Ints, done: Bools) -> tuple[Floats, Ints, Ints]:
     here = np.bincount(where, minlength=len(values))
     risk = (len(spent) - np.concatenate(([0], np.cumsum(here)[:-1]))).astype(np.int64)
     return values.astype(np.float64), risk, died
-
-
-def km_weights(lengths: Ints, ended: Bools) -> tuple[Ints, Ints, Ints]:
-    """Distinct lengths with the number ended and censored at each: what a weighted bootstrap resamples."""
-    values, where = np.unique(lengths, return_inverse=True)
-    died = np.bincount(where, weights=ended, minlength=len(values)).astype(np.int64)
-    cut = np.bincount(where, weights=~ended, minlength=len(values)).astype(np.int64)
-    return values.astype(np.int64), died, cut
-
-
-def km_from_weights(died: Floats, cut: Floats) -> Floats:
-    """F at each distinct length for rows of weights (draws x lengths)."""
-    here = died + cut
-    risk = here[..., ::-1].cumsum(axis=-1)[..., ::-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.where(risk > 0, 1.0 - died / risk, 1.0)
-    return np.asarray(1.0 - np.cumprod(steps, axis=-1), dtype=np.float64)
 
 
 def median_of_finished(lengths: ArrayLike, ended: ArrayLike) -> float | None:
@@ -172,10 +179,11 @@ def compare(
     grid = np.union1d(a.lengths, b.lengths)
     grid = grid[grid <= until]
     gap = np.array([a.at(t) - b.at(t) for t in grid]) if grid.size else np.zeros(1)
-    both = logrank(_censored(a_len, a_end), _censored(b_len, b_end))
+    with np.errstate(invalid="ignore"):
+        both = logrank(_censored(a_len, a_end), _censored(b_len, b_end))
     # scipy's statistic is positive when the first sample ends sooner than expected: the second is longer.
-    z = float(both.statistic)
-    one = logrank(_censored(a_len, a_end), _censored(b_len, b_end), alternative="greater")
+    # Where all ends tie it has no spread and no value: nothing tells the two apart.
+    z = float(both.statistic) if np.isfinite(both.statistic) else 0.0
     violation = max(0.0, float(-gap.min()))
     return Comparison(
         until=until,
@@ -183,6 +191,6 @@ def compare(
         largest_violation=violation,
         dominates=violation <= _TINY,
         logrank_z=z,
-        logrank_p=float(one.pvalue),
-        logrank_p_two_sided=float(both.pvalue),
+        logrank_p=float(norm.sf(z)),
+        logrank_p_two_sided=min(1.0, 2 * float(norm.sf(abs(z)))),
     )

@@ -81,7 +81,7 @@ def _loss(nothink: Arm | None, think: Arm | None) -> list[float | None] | None:
         return None
     if direct.n == 0:
         return None
-    gap = difference(direct.right, thought.right, how, draws=1000, seed=0)
+    gap = difference(direct.right, thought.right, how)
     cost = tax(direct.right, thought.ends, thought.right)
     parts = (cost.tax, gap.low, gap.high, cost.truncation_loss, cost.reasoning_gap, 1 - cost.think.ended_share)
     return [_short(v) for v in parts]

@@ -93,7 +93,7 @@ def gap(nothink: Arm, think: Arm) -> tuple[list[Arm], PairedDifference] | None:
     both = same_questions(nothink, think)
     if both is None:
         return None
-    return both, difference(both[0].right, both[1].right, "", draws=1000, seed=0)
+    return both, difference(both[0].right, both[1].right, "")
 
 
 def gaps(group: Group, want: Want) -> list[Row]:
