@@ -4,9 +4,10 @@ import pytest
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import drive
+from thinkcap.core.prompts import HERE, Prompts
 from thinkcap.core.types import Question, Run
 from thinkcap.engines.scripted import QUIET, ScriptedEngine
-from thinkcap.policies import parse, parse_list
+from thinkcap.policies import PolicySpec, parse, parse_list
 
 Q = Question("q1", ({"role": "user", "content": "2+3?"},), kind="number")
 
@@ -172,3 +173,92 @@ def test_lists_of_policies() -> None:
         "town(first=3,second=4)",
     ]
     assert len(parse_list("all")) > 10
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "gate(each=64,otherwise=iris_plus(first=64))",
+        "gate(otherwise=gate(otherwise=split(think=5,answer=3)))",
+        "weighted_vote(samples=3,other=close(reserve=8))",
+        'close(sentence="Time is up, so: (a), \\"b\\"\\n= c")',
+        'close(sentence="12")',
+        'close(sentence=" x ")',
+        "close(sentence=plain words)",
+        "stop(first=4,checks=False)",
+        "think[projection](project=8)",
+    ],
+)
+def test_a_label_reads_as_the_policy_it_is_of(word: str) -> None:
+    spec = parse(word)
+    assert spec.label == word
+    assert parse(spec.label) == spec
+    assert PolicySpec.from_table(spec.to_table()) == spec
+    assert [s.label for s in parse_list(f"nothink, {word} ,think")] == ["nothink", word, "think"]
+
+
+def test_a_nested_policy_may_be_a_text_or_a_table() -> None:
+    wanted = parse("gate(otherwise=iris_plus(first=64))")
+    assert PolicySpec.from_table({"name": "gate", "otherwise": "iris_plus(first=64)"}) == wanted
+    assert PolicySpec.from_table({"name": "gate", "otherwise": {"name": "iris_plus", "first": 64}}) == wanted
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("gate(otherwise=iriss(first=3))", "did you mean 'iris'"),
+        ("gate(otherwise=iris(frist=3))", "did you mean 'first'"),
+        ("split(think=x)", "policy 'split': option 'think' must be a whole number of at least 0, saw 'x'"),
+        ("stop(checks=3)", "must be true or false"),
+        ("vote(mode=dream)", "must be think or nothink"),
+        ("gate(otherwise=5)", "must be a policy"),
+        ("iris(first=1,first=2)", "twice"),
+        ("iris(first=1", "closing parenthesis"),
+        ('close(sentence="x)', 'closing "'),
+        ("iris(first=1)x", "nothing after"),
+        ("close(sentence=a(b=1)c)", "quotes"),
+        ("()", "a name"),
+        ("gate(otherwise=" * 20, "deep"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_place(word: str, words: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse(word)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "gate(samples=2,at_least=2)",
+        "gate(samples=2,at_least=2,otherwise=iris(first=1))",
+        "weighted_vote(samples=2)",
+        "weighted_vote(samples=2,other=gate(samples=2,at_least=2))",
+    ],
+)
+async def test_prompts_of_ones_own_reach_every_nested_stage(word: str) -> None:
+    seen: list[str] = []
+
+    def reply(prompt: str) -> str:
+        seen.append(prompt)
+        return "<think>" + "so " * 400 if "[seed" not in prompt else f"#### {len(seen)}"
+
+    mine = Prompts.from_mapping(
+        {"extract": f"MINE {HERE} MINE", "extract_only": "MINE ONLY", "retry": f"MINE {HERE}"}
+    )
+    flow = parse(word).bind(mine)(Q, 200)
+    await drive(flow, ScriptedEngine(reply, sampled=True), judge=judge, cap=200)
+    passes = [prompt for prompt in seen if "MINE" in prompt]
+    assert passes, "the answer pass of the inner policy used the default prompts"
+    assert not any("maybe cut off" in prompt for prompt in seen)
+
+
+async def test_a_sentence_ends_the_thought_that_is_closed() -> None:
+    seen: list[str] = []
+
+    def reply(prompt: str) -> str:
+        seen.append(prompt)
+        return "<think>" + "so " * 400
+
+    await play('close(sentence="Time is up, so:")', 60, ScriptedEngine(reply))
+    assert "Time is up, so:" in seen[-1]

@@ -54,7 +54,7 @@ def test_a_resolved_study_reads_back_as_itself(tmp_path: Path) -> None:
     config = from_options(
         StudyConfig(),
         {
-            "policies": "iris(first=3,answer=4),think[heuristic]",
+            "policies": "iris(first=3,answer=4),think[heuristic],gate(each=4,otherwise=iris_plus(first=6))",
             "budgets": "8,16",
             "price": "1,0.1,2",
             "limit": 5,

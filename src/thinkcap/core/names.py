@@ -14,11 +14,15 @@ from typing import Any
 
 from thinkcap.core.errors import ConfigError
 
+LONGEST = 80
+"""Characters of somebody's name for a thing that an error repeats."""
+
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` for a close match, otherwise `; known: a, b, c`."""
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1)
+    # Strangers type names too, and matching takes time with the square of the length.
+    close = difflib.get_close_matches(name[:LONGEST], known, n=1)
     return f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(known)}"
 
 
@@ -26,7 +30,7 @@ def resolve(name: str, table: Mapping[str, str], what: str) -> Any:
     """The object behind a built-in name or behind `my.module:thing` (the working folder counts)."""
     if ":" not in name:
         if name not in table:
-            raise ConfigError(f"unknown {what} '{name}'{nearest(name, table)}")
+            raise ConfigError(f"unknown {what} '{name[:LONGEST]}'{nearest(name, table)}")
         return _load(table[name], what)
     here = str(Path.cwd())
     if here not in sys.path:

@@ -23,10 +23,13 @@ from typing import Any, TypeVar
 import aiohttp
 
 from thinkcap.core.errors import EngineError, EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
+from thinkcap.engines.masking import Mask, sentence
 from thinkcap.engines.sse import events
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
+
+_BODY_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Client:
     ) -> None:
         self.base = base.rstrip("/")
         self.patience = patience or Patience()
-        self._key = key
+        self._mask = Mask(key, base)
         self._session = aiohttp.ClientSession(
             headers={"Authorization": f"Bearer {key}"} if key else {},
             connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=keepalive_s),
@@ -148,13 +151,21 @@ class Client:
     ) -> T:
         timeout = aiohttp.ClientTimeout(total=left_s, sock_connect=self.patience.connect_s)
         async with self._response(method, path, body, timeout) as response:
-            raw = await response.read()
+            raw = await self._bounded(path, response)
         try:
             return parse(json.loads(raw))
         except (json.JSONDecodeError, RecursionError) as err:
             raise self._garbled(path, f"{raw[:120]!r}, which is no JSON") from err
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as err:
             raise self._garbled(path, f"an answer without {err!r}: {raw[:200]!r}") from err
+
+    async def _bounded(self, path: str, response: aiohttp.ClientResponse) -> bytes:
+        raw = bytearray()
+        async for piece in response.content.iter_any():
+            raw += piece
+            if len(raw) > _BODY_BYTES:
+                raise self._garbled(path, f"an answer of more than {_BODY_BYTES} bytes")
+        return bytes(raw)
 
     def _event(self, path: str, data: str) -> Any:
         try:
@@ -207,7 +218,7 @@ class Client:
         )
 
     def _garbled(self, path: str, what: str) -> EngineGarbled:
-        return EngineGarbled(f"{self._at(path)} sent {self._hide(what)}; is it an OpenAI-compatible server?")
+        return EngineGarbled(f"{self._at(path)} sent {self._mask(what)}; is it an OpenAI-compatible server?")
 
     def _refusal(self, path: str, status: int, words: str, retry_after: str | None) -> EngineRefused:
         hint = {
@@ -216,30 +227,14 @@ class Client:
             404: "; does the address end in /v1, and is the model name right?",
             429: "; lower the concurrency",
         }.get(status, "")
-        message = f"{self._at(path)} said {status}: {self._hide(_said(words))}{hint}"
+        message = f"{self._at(path)} said {status}: {self._mask(sentence(words))}{hint}"
         return EngineRefused(message, status, _seconds(retry_after))
-
-    def _hide(self, words: str) -> str:
-        """Some servers repeat the key they were given."""
-        return words.replace(self._key, "***") if self._key else words
 
 
 def _status(error: Any) -> int:
     """Errors inside a stream come after a 200; some carry their own code."""
     code = error.get("code") if isinstance(error, dict) else None
     return code if isinstance(code, int) and 400 <= code < 600 else 500
-
-
-def _said(words: str) -> str:
-    """The server's own sentence where there is one, shortened to a line."""
-    try:
-        body = json.loads(words)
-        error = body.get("error", body) if isinstance(body, dict) else body
-        words = error.get("message", words) if isinstance(error, dict) else str(error)
-    except ValueError:
-        pass
-    words = " ".join(str(words).split())
-    return words[:300] or "(nothing)"
 
 
 def _seconds(retry_after: str | None) -> float | None:

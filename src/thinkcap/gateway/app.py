@@ -146,6 +146,7 @@ class Gateway:
             call,
             served.engine,
             call.asked.model,
+            served.name,
             question,
             choice,
             cap,

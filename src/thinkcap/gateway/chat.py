@@ -34,6 +34,9 @@ class Job:
     call: Call
     engine: Engine
     model: str
+    """The name the caller used, which goes back into the answer."""
+    served: str
+    """The operator's name for it, for everything that is counted."""
     question: Question
     choice: Choice
     cap: int
@@ -199,7 +202,7 @@ def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: 
     ]
     complete = replies.is_json(content) if job.call.format else None
     done = Finished(index, run, content, replies.clean("\n".join(thoughts)), finish, complete)
-    job.metrics.ran(job.model, job.choice.spec.name, run, done.fallback)
+    job.metrics.ran(job.served, job.choice.spec.name, run, done.fallback)
     if done.empty:
         raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap, stopped)
     return done

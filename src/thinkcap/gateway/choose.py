@@ -11,10 +11,8 @@ turn gets `iris` in place of `close`.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -25,12 +23,16 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.wire import Call
-from thinkcap.policies.registry import POLICIES, PolicySpec, parse, wants_other
+from thinkcap.policies.registry import POLICIES, PolicySpec, check, options_of, wants_other
+from thinkcap.policies.stop import WAYS
+from thinkcap.policies.syntax import read
+from thinkcap.policies.think import PIPELINES
 
 By = Literal["request", "profile", "default", "tools", "media"]
 SINGLE = frozenset({"nothink", "think"})
 """Policies of one call, which carry tools themselves."""
 _MOST_CALLS = 64
+_LONGEST_TEXT = 500
 _NOTHINK, _CLOSE, _IRIS = PolicySpec("nothink"), PolicySpec("close"), PolicySpec("iris")
 
 
@@ -42,11 +44,16 @@ class Choice:
     @property
     def label(self) -> str:
         """What a caller may know of it: where a table lies on this machine is nobody's business."""
-        table = self.spec.options.get("table")
-        if table is None:
-            return self.spec.label
-        options = MappingProxyType({**self.spec.options, "table": Path(str(table)).name})
-        return replace(self.spec, options=options).label
+        return _public(self.spec).label
+
+
+def _public(spec: PolicySpec) -> PolicySpec:
+    def shown(key: str, value: Any) -> Any:
+        if isinstance(value, PolicySpec):
+            return _public(value)
+        return Path(str(value)).name if key == "table" else value
+
+    return PolicySpec(spec.name, MappingProxyType({k: shown(k, v) for k, v in spec.options.items()}))
 
 
 def choose(
@@ -90,9 +97,7 @@ def _from_request(call: Call, forced: str | None, cap: int) -> PolicySpec:
             code="invalid_value",
             param="thinkcap",
         )
-    spec = _known(word)
-    given = {**spec.options, **(call.wishes.options or {})}
-    spec = PolicySpec(spec.name, MappingProxyType(_checked(spec.name, given, cap)))
+    spec = _bounded(_known(word, call.wishes.options or {}), cap)
     if spec.name in NEEDS_KIND and call.wishes.kind is None:
         raise Refusal(
             f"policy '{spec.name}' reads and compares answers; say how with thinkcap.kind (number, math or label)",
@@ -102,76 +107,65 @@ def _from_request(call: Call, forced: str | None, cap: int) -> PolicySpec:
     return spec
 
 
-def _known(word: str) -> PolicySpec:
-    """By a name of ours only: a request may not make the gateway import a module."""
-    name = word.partition("(")[0].strip()
-    if name not in POLICIES:
-        raise Refusal(
-            f"unknown policy '{name[:80]}'{nearest(name[:80], POLICIES)}", code="unknown_policy", param="thinkcap"
-        )
+def _known(word: str, more: Mapping[str, Any]) -> PolicySpec:
+    """Read without looking anything up: a request may name our own policies only, and import nothing."""
     try:
-        spec = parse(word)
+        written: PolicySpec = read(word, PolicySpec)
+        written = PolicySpec(written.name, MappingProxyType({**written.options, **more}))
+        _ours(written)
+        spec = check(written)
     except ConfigError as err:
         raise Refusal(str(err), code="invalid_value", param="thinkcap") from err
     if wants_other(spec):
         raise Refusal(
-            f"policy '{name}' needs a second question and serves studies only",
+            f"policy '{spec.label[:80]}' needs a second question and serves studies only",
             code="unsupported",
             param="thinkcap",
         )
     return spec
 
 
-def _checked(name: str, given: Mapping[str, Any], cap: int) -> dict[str, Any]:
+def _ours(spec: PolicySpec) -> None:
+    """Every name that might be a policy's is one of ours, however deep it stands."""
+    if spec.name not in POLICIES:
+        seen = spec.name[:80]
+        raise Refusal(f"unknown policy '{seen}'{nearest(seen, POLICIES)}", code="unknown_policy", param="thinkcap")
+    for key, value in spec.options.items():
+        if isinstance(value, PolicySpec):
+            _ours(value)
+        elif isinstance(value, str) and options_of(spec.name).get(key) == "policy":
+            _ours(read(value, PolicySpec))
+
+
+def _bounded(spec: PolicySpec, cap: int) -> PolicySpec:
     """Option values a stranger may send: of the right type, and small enough to be harmless."""
-    known = _annotations(name)
-    for key, value in given.items():
-        if key not in known:
+    known = options_of(spec.name)
+    for key, value in spec.options.items():
+        if isinstance(value, PolicySpec):
+            _bounded(value, cap)
+        elif wanted := _wanted(key, known[key], value, cap):
             raise Refusal(
-                f"policy '{name}' has no option '{key[:80]}'{nearest(key[:80], known)}",
+                f"option '{key}' of policy '{spec.name}' is {str(value)[:80]!r}; wanted {wanted}",
                 code="invalid_value",
                 param="thinkcap",
             )
-        wanted = _wanted(key, known[key], value, cap)
-        if wanted:
-            raise Refusal(
-                f"option '{key}' of policy '{name}' is {str(value)[:80]!r}; wanted {wanted}",
-                code="invalid_value",
-                param="thinkcap",
-            )
-    return dict(given)
+    return spec
 
 
-def _wanted(key: str, annotation: str, value: Any, cap: int) -> str:
-    """What would have been right; nothing where it is."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if annotation.startswith("int"):
+def _wanted(key: str, kind: str, value: Any, cap: int) -> str:
+    """What would have been right; nothing where it is. Types are checked already."""
+    if kind == "int":
         most = _MOST_CALLS if key in ("samples", "rounds", "at_least", "weight") else cap
-        return (
-            "" if number and isinstance(value, int) and 1 <= value <= most else f"a whole number from 1 to {most}"
-        )
-    if annotation == "float":
+        return "" if 1 <= value <= most else f"a whole number from 1 to {most}"
+    if kind == "float":
         most = 1 if key in ("share", "top_p") else 2
-        return "" if number and 0 < value <= most else f"a number above 0, at most {most}"
-    if annotation == "Mode":
-        return "" if value in ("think", "nothink") else "think or nothink"
+        return "" if 0 < value <= most else f"a number above 0, at most {most}"
     if key == "pipeline":
-        return "" if value in ("none", "heuristic", "projection") else "none, heuristic or projection"
-    # The policy another one falls back to: by a plain name of ours.
-    plain = isinstance(value, str) and value in POLICIES and not wants_other(PolicySpec(value))
-    return "" if plain else "the name of a policy"
-
-
-@lru_cache(maxsize=64)
-def _annotations(name: str) -> Mapping[str, str]:
-    bound = PolicySpec(name).bind()
-    assert isinstance(bound, partial)
-    found = list(inspect.signature(bound.func).parameters.values())[2:]
-    kinds = {p.name: p.annotation if isinstance(p.annotation, str) else _said(p.annotation) for p in found}
-    return {key: kind for key, kind in kinds.items() if kind not in ("Prompts", "Question")}
-
-
-def _said(annotation: Any) -> str:
-    if isinstance(annotation, type):
-        return annotation.__name__
-    return "Mode" if "nothink" in str(annotation) else str(annotation)
+        return "" if value in PIPELINES else f"one of {', '.join(PIPELINES)}"
+    if key == "how":
+        return "" if value in WAYS else f"one of {', '.join(WAYS)}"
+    if key == "table":
+        return "nothing: a request names no files"
+    if kind == "str":
+        return "" if len(value) <= _LONGEST_TEXT else f"a text of at most {_LONGEST_TEXT} characters"
+    return ""

@@ -1,6 +1,6 @@
 """A model server's answer, looked at in passing: what nobody needs is skipped, bytes go on as they came.
 
-state = Passing(call, fields=(), cap=64)
+state = Passing(call, fields=(), cap=64, mask=Mask())
 out = state.take(chunk)              # bytes for the client, possibly none yet
 """
 
@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from thinkcap.engines.masking import Mask
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, of_status
 from thinkcap.gateway.replies import DONE, encode
 from thinkcap.gateway.wire import Call
@@ -100,8 +101,9 @@ def renamed(raw: bytes, fields: tuple[str, ...]) -> bytes:
 class Passing:
     """One stream: what came so far, what may be handed on now, and what has to wait for the end."""
 
-    def __init__(self, call: Call, fields: tuple[str, ...], cap: int) -> None:
+    def __init__(self, call: Call, fields: tuple[str, ...], cap: int, mask: Mask) -> None:
         self._fields = fields
+        self._mask = mask
         self._most = cap + _SLACK
         self._usage_wanted = call.usage_wanted
         self._keep_content = call.format is not None
@@ -147,7 +149,7 @@ class Passing:
         except _BROKEN as err:
             raise garbled("a stream event that is no chat completion chunk") from err
         if chunk.error is not None:
-            raise _said(chunk.error)
+            raise _said(chunk.error, self._mask)
         if chunk.usage is not None:
             self.usage = chunk.usage
         if not chunk.choices:
@@ -192,7 +194,7 @@ def _data(event: bytes) -> bytes:
     return b"\n".join(lines).strip()
 
 
-def _said(error: Any) -> Refusal:
+def _said(error: Any, mask: Mask) -> Refusal:
     code = error.get("code") if isinstance(error, dict) else None
-    words = str(error.get("message", error) if isinstance(error, dict) else error)[:500]
+    words = mask(str(error.get("message", error) if isinstance(error, dict) else error))
     return of_status(code if isinstance(code, int) and 400 <= code < 600 else 502, words)

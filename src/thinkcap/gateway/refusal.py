@@ -6,7 +6,6 @@ raise Refusal("unknown field 'max_token'; did you mean 'max_tokens'?", param="ma
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import msgspec
@@ -20,10 +19,11 @@ from thinkcap.core.errors import (
     EngineUnreachable,
     ModelChanged,
 )
+from thinkcap.engines.masking import Mask
 
 INVALID = "invalid_request_error"
 UPSTREAM = "upstream_error"
-_ADDRESS = re.compile(r"https?://[^\s'\"]+")
+_mask = Mask()
 
 
 class Refusal(Exception):
@@ -121,4 +121,4 @@ def of_status(status: int, words: str, retry_after_s: float | None = None) -> Re
 
 def _anonymous(error: BaseException) -> str:
     """Where the model server is, is the operator's business."""
-    return _ADDRESS.sub("the model server", str(error))
+    return _mask(str(error))

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from thinkcap.core.types import Mode
+from thinkcap.engines.masking import Mask, sentence
 from thinkcap.gateway import replies
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.metrics import Metrics
@@ -71,6 +72,7 @@ class Relay:
         self._waits = waits
         self._metrics = metrics
         self._temperature = temperature
+        self._mask = Mask(key, address)
         self._upstream = Upstream(address, key, waits.connect_s)
 
     async def aclose(self) -> None:
@@ -102,10 +104,10 @@ class Relay:
         body = self._body(call, choice, cap)
         attempt = 0
         while True:
-            state = Passing(call, fields, cap)
+            state = Passing(call, fields, cap, self._mask)
             try:
                 async with self._upstream.ask("POST", self._path, body, self._waits.stall_s) as reply:
-                    await _check(reply, self._waits.stall_s)
+                    await self._check(reply, self._waits.stall_s)
                     while (piece := await reply.piece(self._waits.stall_s)) is not None:
                         if out := state.take(piece):
                             yield out
@@ -151,10 +153,18 @@ class Relay:
         wait_s = self._waits.total_s
         try:
             async with self._upstream.ask("POST", self._path, body, wait_s) as reply:
-                await _check(reply, wait_s)
+                await self._check(reply, wait_s)
                 return await reply.read(wait_s)
         except (Broken, Nonsense, TimeoutError) as err:
             raise _named(err) from err
+
+    async def _check(self, reply: Exchange, wait_s: float) -> None:
+        """Anything but a 200 is a refusal; some are worth another try."""
+        if reply.status == 200:
+            return
+        words = (await reply.read(wait_s, _ERROR_BYTES, cut=True)).decode("utf-8", "replace")
+        found = of_status(reply.status, self._mask(sentence(words)), _seconds(reply.header(b"retry-after")))
+        raise _Again(found) if reply.status in _AGAIN and found.status >= 500 else found
 
     async def _pause(self, attempt: int, err: _Again) -> None:
         if attempt >= self._waits.attempts:
@@ -230,15 +240,6 @@ class Relay:
             return False
 
 
-async def _check(reply: Exchange, wait_s: float) -> None:
-    """Anything but a 200 is a refusal; some are worth another try."""
-    if reply.status == 200:
-        return
-    words = (await reply.read(wait_s, _ERROR_BYTES)).decode("utf-8", "replace")
-    found = of_status(reply.status, _said(words), _seconds(reply.header(b"retry-after")))
-    raise _Again(found) if reply.status in _AGAIN and found.status >= 500 else found
-
-
 def _named(err: Exception) -> Refusal | _Again:
     if isinstance(err, _Again):
         return err
@@ -252,17 +253,6 @@ def _named(err: Exception) -> Refusal | _Again:
 
 def _final(found: Refusal | _Again) -> Refusal:
     return found.refusal if isinstance(found, _Again) else found
-
-
-def _said(words: str) -> str:
-    """The server's own sentence where there is one, shortened to a line."""
-    try:
-        body = msgspec.json.decode(words)
-    except (msgspec.DecodeError, RecursionError):
-        body = words
-    error = body.get("error", body) if isinstance(body, dict) else body
-    said = error.get("message", error) if isinstance(error, dict) else error
-    return " ".join(str(said).split())[:500] or "(nothing)"
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Runs the gateway: uvicorn with limits on headers, and a shutdown that lets answers finish.
+"""Runs the gateway: uvicorn with bounded connections, and a shutdown that lets answers finish.
 
 run(ServeConfig.from_mapping({"model": "bundled", "port": 8080}))
 """
@@ -12,75 +12,12 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
+from thinkcap.gateway.connection import bounded
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
-from thinkcap.gateway.refusal import Refusal
-
-
-def limited(header_bytes: int, arrival_s: float) -> type[HttpToolsProtocol]:
-    """uvicorn's parser with a limit on the size of a request's head and on the time it may take."""
-
-    class Limited(HttpToolsProtocol):
-        _head = 0
-        _in_head = True
-        _late: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._late = self.loop.call_later(arrival_s, self._too_late)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_clock()
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            if self._in_head:
-                self._head += len(data)
-            super().data_received(data)
-            # After the parser: data that completes a head may hold much of the body too.
-            if self._in_head and self._head > header_bytes:
-                self._refuse(Refusal("the headers are too large", status=431, code="headers_too_large"))
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._in_head = True
-            if self._late is None:
-                self._late = self.loop.call_later(arrival_s, self._too_late)
-
-        def on_headers_complete(self) -> None:
-            self._in_head, self._head = False, 0
-            self._stop_clock()
-            super().on_headers_complete()
-
-        def on_message_complete(self) -> None:
-            super().on_message_complete()
-            self._in_head = True
-
-        def _too_late(self) -> None:
-            self._late = None
-            if self._head:
-                self._refuse(Refusal("the headers came too slowly", status=408, code="request_timeout"))
-            elif not self.transport.is_closing():
-                self.transport.close()
-
-        def _stop_clock(self) -> None:
-            if self._late is not None:
-                self._late.cancel()
-                self._late = None
-
-        def _refuse(self, err: Refusal) -> None:
-            if self.transport.is_closing():
-                return
-            body = err.body()
-            head = b"HTTP/1.1 %d Refused\r\ncontent-type: application/json\r\nconnection: close\r\n" % err.status
-            self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
-            self.transport.close()
-
-    return Limited
 
 
 class Server(uvicorn.Server):
@@ -113,7 +50,7 @@ def make_server(gateway: Gateway, tell: Callable[[str], None] = lambda _: None) 
             gateway,
             host=config.host,
             port=config.port,
-            http=limited(config.header_limit_bytes, config.arrival_timeout_s),
+            http=bounded(config.header_limit_bytes, config.arrival_timeout_s),
             ws="none",
             lifespan="on",
             access_log=False,

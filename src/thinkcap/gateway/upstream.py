@@ -23,6 +23,7 @@ from thinkcap.core.errors import ConfigError
 
 _HIGH_BYTES = 2**18
 _HEAD_BYTES = 2**16
+_BODY_BYTES = 2**25
 _IDLE_S = 15.0
 _IDLE_MOST = 1024
 
@@ -197,15 +198,17 @@ class Exchange:
         value = self._wire.headers.get(name)
         return None if value is None else value.decode("latin-1")
 
-    async def read(self, wait_s: float, most: int | None = None) -> bytes:
-        """The whole body, or as much of it as `most` allows."""
+    async def read(self, wait_s: float, most: int = _BODY_BYTES, cut: bool = False) -> bytes:
+        """The whole body; one larger than `most` is refused, or cut."""
         parts: list[bytes] = []
         size = 0
         while (part := await self.piece(wait_s)) is not None:
             parts.append(part)
             size += len(part)
-            if most is not None and size >= most:
-                break
+            if size > most:
+                if cut:
+                    break
+                raise Nonsense(f"an answer of more than {most} bytes")
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def piece(self, wait_s: float) -> bytes | None:

@@ -10,15 +10,29 @@ from thinkcap.core.types import Answer, Question
 from thinkcap.policies import stages
 
 
-def close(question: Question, cap: int, *, reserve: int | None = None, prompts: Prompts = PROMPTS) -> Flow:
-    """`reserve` pays for the forced tokens too; by default an eighth of the cap, at least 32 if that fits."""
+def close(
+    question: Question,
+    cap: int,
+    *,
+    reserve: int | None = None,
+    sentence: str = "",
+    prompts: Prompts = PROMPTS,
+) -> Flow:
+    """`reserve` pays for the forced tokens too; by default an eighth of the cap, at least 32 if that fits.
+
+    `sentence` is said at the end of the thought that is closed, in the model's own voice.
+    """
     if reserve is None:
         reserve = min(max(32, cap // 8), max(1, cap // 2))
     chain = yield from ask(stages.thinking(question, cap - reserve, keep=reserve, shown="answer"))
     if chain.ended:
         return Answer(chain.answer, stage="think", completion=chain)
-    rest = yield from ask(stages.in_band(question, chain, reserve, prompts.close, "close"))
+    rest = yield from ask(stages.in_band(question, chain, reserve, _forced(sentence, prompts), "close"))
     return Answer((chain.answer or "") + rest.text, stage="close", completion=rest)
+
+
+def _forced(sentence: str, prompts: Prompts) -> str:
+    return f"\n\n{sentence}{prompts.close}" if sentence else prompts.close
 
 
 def generous(question: Question, cap: int, *, prompts: Prompts = PROMPTS) -> Flow:

@@ -1,8 +1,13 @@
 """Vote first; where the voters do not agree, hand the question to another policy."""
 
-from thinkcap.core.flow import Flow
+from __future__ import annotations
+
+from functools import partial
+
+from thinkcap.core.flow import Flow, Policy
+from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
-from thinkcap.policies.registry import policy
+from thinkcap.policies.iris import iris_plus
 from thinkcap.policies.vote import vote
 
 
@@ -13,16 +18,18 @@ def gate(
     samples: int = 5,
     at_least: int = 3,
     each: int | None = None,
-    otherwise: str = "iris_plus",
+    otherwise: Policy | None = None,
     share: float = 0.5,
     temperature: float = 0.7,
+    prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """`share` of the cap for the votes; what they leave is `otherwise`'s."""
+    """`share` of the cap for the votes; what they leave is `otherwise`'s, by default IRIS+."""
+    otherwise = otherwise or partial(iris_plus, prompts=prompts)
     each = each or max(1, int(cap * share) // samples)
     voted = yield from vote(question, cap, samples=samples, each=each, temperature=temperature)
     agree = int(voted.notes["agree"])
     if agree >= at_least:
         return voted
-    rest = yield from policy(otherwise)(question, max(1, cap - each * samples))
+    rest = yield from otherwise(question, max(1, cap - each * samples))
     notes = {**rest.notes, "agree": agree, "votes": voted.notes["votes"], "voted": voted.text}
     return Answer(rest.text, f"otherwise:{rest.stage}", rest.completion, rest.guess, notes)

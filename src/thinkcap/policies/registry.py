@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -16,10 +15,11 @@ from types import MappingProxyType
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.flow import Flow, Policy
+from thinkcap.core.flow import Policy
 from thinkcap.core.names import nearest, resolve
 from thinkcap.core.prompts import PROMPTS, Prompts
-from thinkcap.core.types import EMPTY, Question
+from thinkcap.core.types import EMPTY, Mode, Question
+from thinkcap.policies.syntax import read, read_list, written
 
 POLICIES: Mapping[str, str] = MappingProxyType(
     {
@@ -52,102 +52,119 @@ ADAPTIVE = frozenset({"mrsd"})
 
 @dataclass(frozen=True)
 class PolicySpec:
-    """A policy by name with its options."""
+    """A policy by name with its options; a policy among the options is a spec of its own, or its bare name."""
 
     name: str
     options: Mapping[str, Any] = EMPTY
 
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> PolicySpec:
+        """From a TOML table; a policy inside it is a table with a `name` too, or a text such as iris(first=64)."""
+        if not isinstance(table.get("name"), str):
+            raise ConfigError(f"cannot read policy {dict(table)!r}; wanted a name or a table with a 'name'")
+        options = {
+            key: cls.from_table(value) if isinstance(value, Mapping) else value
+            for key, value in table.items()
+            if key != "name"
+        }
+        return check(cls(table["name"], MappingProxyType(options)))
+
     @property
     def label(self) -> str:
-        inside = ",".join(f"{key}={value}" for key, value in self.options.items())
+        """The text that reads as this spec again."""
+        inside = ",".join(f"{key}={written(value)}" for key, value in self.options.items())
         return f"{self.name}({inside})" if inside else self.name
 
+    def __str__(self) -> str:
+        return self.label
+
+    def to_table(self) -> dict[str, Any]:
+        """What `from_table` takes."""
+        inside = {k: v.to_table() if isinstance(v, PolicySpec) else v for k, v in self.options.items()}
+        return {"name": self.name, **inside}
+
     def bind(self, prompts: Prompts = PROMPTS, other: Question | None = None) -> Policy:
-        """The policy with its options and, where it takes them, the prompts and another question."""
-        function = _function(self.name)
-        _check(self)
-        known = _options(self.name)
-        given: dict[str, Any] = dict(self.options)
+        """Ready to run. It and every policy inside it get the prompts, and the other question if need be."""
+        check(self)
+        known = options_of(self.name)
+        given: dict[str, Any] = {}
+        for key, value in self.options.items():
+            given[key] = as_spec(value).bind(prompts, other) if known[key] == "policy" else value
         if "prompts" in known:
-            given.setdefault("prompts", prompts)
-        if wants_other(self):
+            given["prompts"] = prompts
+        if _wants_question(self.name):
             if other is None:
                 raise ConfigError(f"policy '{self.name}' needs a second question; run it in a study")
             given["other"] = other
-        return partial(function, **given)
+        return partial(_function(self.name), **given)
+
+
+def check(spec: PolicySpec) -> PolicySpec:
+    """The spec, its nested policies read. Unknown names and options are refused with the nearest known one, and
+    values of the wrong type too."""
+    known = options_of(spec.name)
+    settable = [key for key, kind in known.items() if kind not in _OURS]
+    ready: dict[str, Any] = {}
+    for key, value in spec.options.items():
+        if key not in settable:
+            raise ConfigError(f"policy '{spec.name}' has no option '{key}'{nearest(key, settable)}")
+        wanted, fits = _KINDS[known[key]]
+        if not fits(value):
+            raise ConfigError(f"policy '{spec.name}': option '{key}' must be {wanted}, saw '{str(value)[:80]}'")
+        ready[key] = value
+        if known[key] == "policy":
+            inner = check(as_spec(value))
+            ready[key] = inner if inner.options else inner.name
+    return PolicySpec(spec.name, MappingProxyType(ready)) if ready else spec
 
 
 def wants_other(spec: PolicySpec) -> bool:
-    return _options(spec.name).get("other") == "Question"
+    """Whether it, or a policy inside it, needs a second question."""
+    known = options_of(spec.name)
+    inside = [as_spec(value) for key, value in spec.options.items() if known.get(key) == "policy"]
+    return _wants_question(spec.name) or any(map(wants_other, inside))
 
 
 def policy(word: str, prompts: Prompts = PROMPTS) -> Policy:
     return parse(word).bind(prompts)
 
 
-_SPEC = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<options>.*)\))?\s*", re.DOTALL)
-
-
 def parse(word: str) -> PolicySpec:
-    match = _SPEC.fullmatch(word.strip())
-    if not match:
-        raise ConfigError(f"cannot read policy '{word}'; wanted a name such as iris or iris(first=64,answer=32)")
-    options: dict[str, Any] = {}
-    for part in (match["options"] or "").split(","):
-        if not part.strip():
-            continue
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise ConfigError(f"cannot read '{part.strip()}' in policy '{word}'; wanted option=value")
-        options[key.strip()] = _value(value.strip())
-    spec = PolicySpec(match["name"], MappingProxyType(options))
-    _check(spec)
-    return spec
-
-
-def _check(spec: PolicySpec) -> None:
-    """Refuses options the policy does not take, and values it would only stumble over once it runs."""
-    known = {key: kind for key, kind in _options(spec.name).items() if kind not in _OURS}
-    for key, value in spec.options.items():
-        if key not in known:
-            raise ConfigError(f"policy '{spec.name}' has no option '{key}'{nearest(key, known)}")
-        kind = known[key].removesuffix(" | None")
-        # Kinds of a stranger's policy beyond these are its own affair.
-        wanted, fits = _KINDS.get(kind, ("", lambda _: True))
-        if not fits(value):
-            raise ConfigError(f"policy '{spec.name}': option '{key}' must be {wanted}, saw '{value}'")
-
-
-_OURS = frozenset({"Prompts", "Question"})
-"""What a study hands to a policy; not for a person to write."""
-_KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = MappingProxyType(
-    {
-        "int": ("a whole number of at least 0", lambda v: type(v) is int and v >= 0),
-        "float": ("a number", lambda v: type(v) in (int, float) and math.isfinite(v)),
-        "bool": ("true or false", lambda v: type(v) is bool),
-        "str": ("a word", lambda v: isinstance(v, str)),
-    }
-)
+    return check(read(word, PolicySpec))
 
 
 def parse_list(text: str) -> list[PolicySpec]:
-    """`a,b(c=1,d=2)` or `all`: commas inside parentheses belong to the options."""
+    """`a,b(c=1,d=2)` or `all`."""
     if text.strip() == "all":
         return [PolicySpec(name) for name in POLICIES]
-    words = [w.strip() for w in re.split(r",(?![^()]*\))", text)]
-    specs = [parse(word) for word in words if word]
+    specs = [check(spec) for spec in read_list(text, PolicySpec)]
     if not specs:
         raise ConfigError("no policy named; wanted for instance --policy nothink,think,iris or --policy all")
     return specs
 
 
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text.lower(), text)
+def as_spec(value: Any) -> PolicySpec:
+    return value if isinstance(value, PolicySpec) else read(value, PolicySpec)
+
+
+def _wants_question(name: str) -> bool:
+    return options_of(name).get("other") == "question"
+
+
+_KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = MappingProxyType(
+    {
+        "int": ("a whole number of at least 0", lambda v: type(v) is int and v >= 0),
+        "float": ("a number", lambda v: type(v) in (int, float) and math.isfinite(v)),
+        "bool": ("true or false", lambda v: type(v) is bool),
+        "str": ("a word, or a text in quotes", lambda v: isinstance(v, str)),
+        "mode": ("think or nothink", lambda v: v in ("think", "nothink")),
+        "policy": ("a policy such as iris or iris(first=64)", lambda v: isinstance(v, str | PolicySpec)),
+        # Kinds of a stranger's policy beyond these are its own affair.
+        "any": ("", lambda _: True),
+    }
+)
+_OURS = ("prompts", "question")
+"""What a study hands to a policy; not for a person to write."""
 
 
 @lru_cache(maxsize=128)
@@ -159,17 +176,21 @@ def _function(name: str) -> Any:
 
 
 @lru_cache(maxsize=128)
-def _options(name: str) -> Mapping[str, str]:
-    """Option names with their annotations, as written."""
+def options_of(name: str) -> Mapping[str, str]:
+    """Option names with the kind of value each takes: int, float, bool, str, mode, policy, or what we supply."""
     parameters = list(inspect.signature(_function(name)).parameters.values())
     if len(parameters) < 2:
         raise ConfigError(f"policy '{name}' must take a question and a cap; see 'write your own policy'")
-    return {p.name: _annotation(p) for p in parameters[2:]}
+    return MappingProxyType({p.name: _kind(p.annotation) for p in parameters[2:]})
 
 
-def _annotation(parameter: inspect.Parameter) -> str:
-    kind = parameter.annotation
-    return kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+def _kind(annotation: Any) -> str:
+    """From the annotation as it is written; whatever is not one of ours may be anything."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "") or str(annotation)
+    text = text.replace("Optional[", "").removesuffix("]").removesuffix(" | None").rpartition(".")[2].lower()
+    if annotation == Mode:
+        return "mode"
+    return text if text in (*_KINDS, *_OURS) else "any"
 
 
-__all__ = ["ADAPTIVE", "POLICIES", "Flow", "PolicySpec", "parse", "parse_list", "policy"]
+__all__ = ["ADAPTIVE", "POLICIES", "PolicySpec", "check", "options_of", "parse", "parse_list", "policy"]

@@ -3,10 +3,15 @@
 The weight is a number somebody chose on other questions than those reported (`thinkcap.statistics.gates` does).
 """
 
-from thinkcap.core.flow import Flow, ask_all
+from __future__ import annotations
+
+from functools import partial
+
+from thinkcap.core.flow import Flow, Policy, ask_all
+from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question, Request, Sampling
 from thinkcap.policies import stages
-from thinkcap.policies.registry import policy
+from thinkcap.policies.iris import iris
 from thinkcap.policies.vote import classes
 
 
@@ -17,11 +22,14 @@ def weighted_vote(
     samples: int = 5,
     weight: int = 2,
     each: int | None = None,
-    other: str = "iris",
+    other: Policy | None = None,
     share: float = 0.5,
     temperature: float = 0.7,
     top_p: float = 0.95,
+    prompts: Prompts = PROMPTS,
 ) -> Flow:
+    """`share` of the cap for the samples; what they leave is `other`'s, by default IRIS."""
+    other = other or partial(iris, prompts=prompts)
     each = each or max(1, int(cap * share) // samples)
     drawn = Sampling(temperature, top_p)
     completions = yield from ask_all(
@@ -30,7 +38,7 @@ def weighted_vote(
             for i in range(samples)
         ]
     )
-    rest = yield from policy(other)(question, max(1, cap - each * samples))
+    rest = yield from other(question, max(1, cap - each * samples))
     texts = [c.answer for c in completions] + [rest.text]
     found = [stages.read(question, text, guess=rest.guess and text is rest.text).answer for text in texts]
     groups = yield from classes(found, question)

@@ -141,7 +141,6 @@ class StudyConfig:
         if changed:
             plain["prompts"] = {k: dict(v) if isinstance(v, Mapping) else v for k, v in changed.items()}
         plain["policy"] = [
-            {"name": p.spec.name, **p.spec.options, **({"budgets": list(p.budgets)} if p.budgets else {})}
-            for p in self.policies
+            {**p.spec.to_table(), **({"budgets": list(p.budgets)} if p.budgets else {})} for p in self.policies
         ]
         return plain

@@ -16,7 +16,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import Prompts
 from thinkcap.core.types import EMPTY
-from thinkcap.policies.registry import PolicySpec, parse, parse_list
+from thinkcap.policies.registry import PolicySpec, parse_list
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,7 @@ def policy_plans(value: Any) -> tuple[PolicyPlan, ...]:
         elif isinstance(entry, str):
             plans += [PolicyPlan(spec) for spec in parse_list(entry)]
         elif isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
-            options = {k: v for k, v in entry.items() if k not in ("name", "budgets")}
-            word = ",".join(f"{k}={v}" for k, v in options.items())
-            spec = parse(f"{entry['name']}({word})" if word else entry["name"])
+            spec = PolicySpec.from_table({k: v for k, v in entry.items() if k != "budgets"})
             plans.append(PolicyPlan(spec, _budgets(entry["budgets"]) if "budgets" in entry else ()))
         else:
             raise ConfigError(f"cannot read policy {entry!r}; wanted a name or a table with a 'name'")
