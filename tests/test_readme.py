@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from thinkcap.study.config import StudyConfig
+
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
@@ -46,6 +48,10 @@ def test_the_python_example(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(example.replace("limit=20", "limit=2").replace("64:512:64", "64,128"))
     said = run("example.py", cwd=tmp_path).splitlines()
     assert len(said) == 1 + 4 * 2
+
+
+def test_the_folder_it_shows_is_the_default_one() -> None:
+    assert f"report: {StudyConfig().folder}/report.html" in README
 
 
 def test_the_files_it_points_to_exist() -> None:

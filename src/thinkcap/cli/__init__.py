@@ -18,6 +18,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "calibrate": ("thinkcap.cli.calibrate:command", "Turn a study into a profile for the gateway."),
     "serve": ("thinkcap.cli.serve:command", "An OpenAI-compatible gateway that holds max_tokens."),
     "doctor": ("thinkcap.cli.doctor:command", "Probe a server: what it obeys and what it only claims."),
+    "runs": ("thinkcap.cli.runs:command", "List the studies made here, how far they are and what came out."),
     "traces": ("thinkcap.cli.traces:command", "Look at, export, import and prune stored generations."),
     "regrade": ("thinkcap.cli.regrade:command", "Grade stored answers again, without the model."),
 }

@@ -14,6 +14,7 @@ from thinkcap.core.sync import wait
 from thinkcap.diagnose.methods import MARKS, compare
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import Estimate
+from thinkcap.study.folders import said_of
 from thinkcap.study.run import Progress, Result, run
 
 FEW = 5
@@ -98,7 +99,7 @@ def result_text(result: Result) -> str:
     blocks.append(f"{generated:,} tokens generated{ratio}")
     if result.failed:
         blocks.append(f"{result.failed} rows failed (not counted as wrong); run the same command to retry them")
-    blocks.append(f"report: {result.folder / 'report.html'}")
+    blocks.append(f"report: {result.folder / 'report.html'}{said_of(result.folder)}")
     return "\n\n".join(blocks)
 
 

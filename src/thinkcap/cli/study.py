@@ -25,7 +25,7 @@ import click
 @click.option("--seeds", help="Several seeds: mean and spread.")
 @click.option("--temperature", type=float, help="0 is greedy.")
 @click.option("--concurrency", type=int, help="Flows at a time; the engine's advice by default.")
-@click.option("--out", help="Folder of the run; the same folder again goes on where it stopped.")
+@click.option("--out", help="Folder of the run; by default one named for the study, linked as runs/study.")
 @click.option("--online", is_flag=True, default=None, help="Generate every cell at its own budget.")
 @click.option("--verify-prefix", type=int, help="Re-run N questions at a smaller budget, report agreement.")
 @click.option("--nothink-by", help="How a model without a switch is kept from thinking: block or prompt.")

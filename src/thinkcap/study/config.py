@@ -15,6 +15,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.policies.registry import PolicySpec
+from thinkcap.study.folders import RUNS, run_name
 from thinkcap.study.values import FREE, READERS, PolicyPlan, Price, parse_budgets, policy_plans
 
 DENSE = "32,48,64,96,128,192,256,320,384,448,512,640,768,1024,1536,2048"
@@ -39,7 +40,8 @@ class StudyConfig:
     top_p: float = 1.0
     concurrency: int = 0
     """Flows at a time; 0 takes what the engine's card advises."""
-    out: Path = Path("runs/study")
+    out: Path | None = None
+    """Folder of the run; one named for the study where None."""
     online: bool = False
     """Generate every cell at its own budget instead of cutting stored traces."""
     nothink_by: str = "auto"
@@ -60,6 +62,11 @@ class StudyConfig:
     def __post_init__(self) -> None:
         if not self.budgets:
             object.__setattr__(self, "budgets", parse_budgets(DENSE))
+
+    @property
+    def folder(self) -> Path:
+        """Where the run lies: the same settings always find it again."""
+        return self.out or RUNS / run_name(self._plain())
 
     @property
     def cells(self) -> list[tuple[PolicySpec, int]]:
@@ -107,6 +114,9 @@ class StudyConfig:
 
     def to_mapping(self) -> dict[str, Any]:
         """The resolved study as plain values, ready for TOML; what is unset is left out."""
+        return {"out": str(self.folder), **self._plain()}
+
+    def _plain(self) -> dict[str, Any]:
         plain: dict[str, Any] = {
             "model": self.model,
             "tasks": list(self.tasks),
@@ -116,7 +126,6 @@ class StudyConfig:
             "temperature": self.temperature,
             "top_p": self.top_p,
             "concurrency": self.concurrency,
-            "out": str(self.out),
             "online": self.online,
             "nothink_by": self.nothink_by,
             "verify_prefix": self.verify_prefix,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from thinkcap.core.errors import ConfigError
 from thinkcap.grading.grade import GRADER_VERSION
 from thinkcap.study.config import StudyConfig
+from thinkcap.study.folders import refuse_other
 from thinkcap.study.rows import read_states, stands
 from thinkcap.study.run import Cell, plan
 from thinkcap.study.values import FREE
@@ -32,11 +33,13 @@ class Estimate:
 
 def estimate(config: StudyConfig) -> Estimate:
     cells = plan(config)
-    states = read_states(config.out / "rows.jsonl")
+    folder = config.folder
+    refuse_other(folder, config.to_mapping())
+    states = read_states(folder / "rows.jsonl")
     finished = {key for key, state in states.items() if stands(state, GRADER_VERSION, config.prompts.hash)}
     stored = 0
-    if (config.out / "traces.sqlite").exists():
-        with TraceStore.open(config.out / "traces.sqlite", None, readonly=True) as store:
+    if (folder / "traces.sqlite").exists():
+        with TraceStore.open(folder / "traces.sqlite", None, readonly=True) as store:
             stored = store.contents().tokens
     tokens = _at_most(cells, shared=not config.online)
     cost = None

@@ -26,6 +26,7 @@ from thinkcap.grading.extract import extract
 from thinkcap.grading.grade import GRADER_VERSION, Grader
 from thinkcap.policies.registry import PolicySpec, wants_other
 from thinkcap.study.config import StudyConfig
+from thinkcap.study.folders import link_latest, refuse_other
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import write_questions
 from thinkcap.study.rows import Journal, Row, make_row, stands, write_parquet
@@ -105,16 +106,18 @@ def plan(config: StudyConfig) -> list[Cell]:
 async def run(config: StudyConfig, *, engine: Engine | None = None, watch: Watcher | None = None) -> Result:
     """Run to the end; raises only for what stops the whole study. Single failures are rows."""
     cells = plan(config)
-    rows = config.out / "rows.jsonl"
+    folder = config.folder
+    rows = folder / "rows.jsonl"
     # Before the model is opened, which may take minutes and all of a GPU.
     FileLock.refuse_held(rows)
+    refuse_other(folder, config.to_mapping())
     bare = engine or await open_engine(config.model, **config.engine_options())
     try:
         with (
             Journal(rows) as journal,
-            TraceStore.open(config.out / "traces.sqlite", bare.card.fingerprint) as store,
+            TraceStore.open(folder / "traces.sqlite", bare.card.fingerprint) as store,
         ):
-            replace_text(config.out / "study.toml", tomli_w.dumps(config.to_mapping()))
+            replace_text(folder / "study.toml", tomli_w.dumps(config.to_mapping()))
             return await _run(config, cells, bare, store, journal, watch)
     finally:
         if engine is None:
@@ -130,6 +133,7 @@ async def _run(
     watch: Watcher | None,
 ) -> Result:
     started = time.time()
+    folder = config.folder
     remembering = Remembering(bare, store, claimed=journal.claimed(), online=config.online)
     done = {key for key, row in journal.rows.items() if stands(row, GRADER_VERSION, config.prompts.hash)}
     todo = [cell for cell in cells if cell.key not in done]
@@ -145,15 +149,17 @@ async def _run(
 
             checks = await verify_prefix(bare, remembering, cells, config.verify_prefix)
     rows = [journal.rows[cell.key] for cell in cells]
-    await write_questions(config.out, cells, rows, remembering, Sampling(config.temperature, config.top_p))
+    await write_questions(folder, cells, rows, remembering, Sampling(config.temperature, config.top_p))
     about = provenance(config, bare.card, cells, started=started, concurrency=width)
     summary = summarise(rows, about, price=config.price)
     if checks is not None:
         summary["verify_prefix"] = checks
     # Close together: who reads between the two finds a summary that its rows do not bear out.
-    write_parquet(rows, config.out / "rows.parquet")
-    write_summary(summary, config.out / "summary.json")
-    return Result(config.out, summary, tuple(rows))
+    write_parquet(rows, folder / "rows.parquet")
+    write_summary(summary, folder / "summary.json")
+    if config.out is None:
+        link_latest(folder)
+    return Result(folder, summary, tuple(rows))
 
 
 async def _side_by_side(todo: Sequence[Cell], worker: _Worker, width: int) -> None:
