@@ -142,7 +142,7 @@ async def graded(tasks: Sequence[Task], said: dict[str, str], mode: str) -> floa
 
 
 def read(text: str, question: Question, mode: str) -> str | None:
-    _, answer = split(text, "<think>", "</think>", mode, False, mode == "nothink")  # type: ignore[arg-type]
+    _, answer = split(text, mode=mode, closed=mode == "nothink")  # type: ignore[arg-type]
     return None if answer is None else extract(answer, question.kind or "math", unclosed=False).answer
 
 

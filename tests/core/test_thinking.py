@@ -5,36 +5,34 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkcap.core.thinking import Delta, Splitter, split
+from thinkcap.core.thinking import PLAIN, Delta, Splitter, split
 from thinkcap.core.types import Mode
-
-TAGS = ("<think>", "</think>")
 
 
 def test_closed_thought() -> None:
-    assert split("<think>\n2+3\n</think>\n\n5", *TAGS, "think") == ("2+3", "5")
+    assert split("<think>\n2+3\n</think>\n\n5") == ("2+3", "5")
 
 
 def test_open_thought_has_no_answer() -> None:
-    assert split("<think>\n2+3", *TAGS, "think") == ("2+3", None)
+    assert split("<think>\n2+3") == ("2+3", None)
 
 
 def test_half_an_open_tag_is_not_an_answer() -> None:
-    assert split("<thi", *TAGS, "think") == ("", None)
-    assert split("", *TAGS, "think") == ("", None)
+    assert split("<thi") == ("", None)
+    assert split("") == ("", None)
 
 
 def test_template_opened_the_thought() -> None:
-    assert split("2+3</think>5", *TAGS, "think", opened=True) == ("2+3", "5")
-    assert split("2+3", *TAGS, "think", opened=True) == ("2+3", None)
+    assert split("2+3</think>5", opened=True) == ("2+3", "5")
+    assert split("2+3", opened=True) == ("2+3", None)
 
 
 def test_no_thinking_asked_none_given() -> None:
-    assert split("5", *TAGS, "nothink", closed=True) == (None, "5")
+    assert split("5", mode="nothink", closed=True) == (None, "5")
 
 
 def test_model_that_thinks_though_told_not_to_is_caught() -> None:
-    assert split("<think>\nhm", *TAGS, "nothink") == ("hm", None)
+    assert split("<think>\nhm", mode="nothink") == ("hm", None)
 
 
 def streamed(parts: list[str], mode: Mode, opened: bool, closed: bool) -> tuple[str, str]:
@@ -46,7 +44,7 @@ def streamed(parts: list[str], mode: Mode, opened: bool, closed: bool) -> tuple[
         assert delta.channel is not None
         got[delta.channel] += delta.text
 
-    splitter = Splitter(*TAGS, mode, opened, closed)
+    splitter = Splitter(PLAIN, mode, opened, closed)
     take = splitter.through(emit)
     for part in parts:
         take(Delta(part))
@@ -73,18 +71,14 @@ def test_streamed_pieces_join_to_the_split(text: str, data: st.DataObject) -> No
     places = st.integers(0, len(text))
     cuts = [0, *sorted(data.draw(st.lists(places, max_size=len(text)))), len(text)]
     parts = [text[i:j] for i, j in pairwise(cuts)]
-    thought, answer = split(text, *TAGS, mode, opened, closed)
-    if mode == "think" and not (opened or closed or text.lstrip().startswith("<think>")) and "</think>" in text:
-        # A close tag out of nowhere: whole-text reading sees it, a stream cannot have known.
-        assert streamed(parts, mode, opened, closed) == ("", text)
-    else:
-        assert streamed(parts, mode, opened, closed) == (thought or "", answer or "")
+    thought, answer = split(text, PLAIN, mode, opened, closed)
+    assert streamed(parts, mode, opened, closed) == (thought or "", answer or "")
 
 
 @given(st.lists(st.sampled_from(["\n", "a", " ", "b\n", "\nc"]), max_size=8))
 def test_a_thought_the_server_parted_loses_only_the_line_ends_around_it(parts: list[str]) -> None:
     sent: list[Delta] = []
-    splitter = Splitter(*TAGS, "think")
+    splitter = Splitter()
     take = splitter.through(sent.append)
     for part in parts:
         take(Delta(part, "thought"))

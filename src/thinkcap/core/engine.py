@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
 from thinkcap.core.errors import Unsupported
-from thinkcap.core.thinking import Delta, Splitter, split
+from thinkcap.core.thinking import PLAIN, Delta, Marks, Splitter, split
 from thinkcap.core.types import EMPTY, GREEDY, NOTHING, Completion, Mode, Origin, Request, Sampling, Span
 
 Transport = Literal["ids", "chat"]
@@ -37,8 +37,8 @@ class EngineCard:
     """How thinking is turned off: by the template, an empty think block, a prompt, or not at all."""
     context: int = 0
     """Context window in tokens; 0 where unknown."""
-    open_tag: str = "<think>"
-    close_tag: str = "</think>"
+    marks: Marks = PLAIN
+    """What stands around thoughts, answers and tool calls in what this model writes."""
     close_id: int | None = None
     prefills: bool = True
     """Whether the assistant's turn can be begun for the model (needed by `close` and projection)."""
@@ -56,8 +56,16 @@ class EngineCard:
     def modes(self) -> tuple[Mode, ...]:
         return ("think",) if self.switch == "none" else ("think", "nothink")
 
+    @property
+    def open_tag(self) -> str:
+        return self.marks.open_tag
+
+    @property
+    def close_tag(self) -> str:
+        return self.marks.close_tag
+
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "open_tag": self.open_tag, "close_tag": self.close_tag}
 
 
 @dataclass(frozen=True)
@@ -144,7 +152,8 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
     room = request.budget - prompt.forced
     if room <= 0:
         return NOTHING
-    splitter = Splitter(card.open_tag, card.close_tag, request.mode, prompt.opened, prompt.closed)
+    marks = card.marks if request.question.tools else card.marks.without_calls()
+    splitter = Splitter(marks, request.mode, prompt.opened, prompt.closed)
     output = await engine.generate(
         prompt, room, request.sampling or GREEDY, splitter.through(emit) if emit else None
     )
@@ -153,9 +162,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
     if output.ids is None and (output.thought is not None or output.answer is not None):
         thought, answer = output.thought, output.answer
     else:
-        thought, answer = split(
-            output.text, card.open_tag, card.close_tag, request.mode, prompt.opened, prompt.closed
-        )
+        thought, answer = split(output.text, marks, request.mode, prompt.opened, prompt.closed)
     return Completion(
         text=output.text,
         ended=output.ended,

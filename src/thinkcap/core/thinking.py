@@ -1,15 +1,19 @@
-"""Where a thought ends and an answer begins, in a whole text and in a stream of pieces.
+"""Where thoughts end and answers begin, in a whole text and in a stream of pieces: one reader for both.
 
->>> split("<think>\\n2+3\\n</think>\\n\\n5", "<think>", "</think>", "think")
+>>> split("<think>\\n2+3\\n</think>\\n\\n5")
 ('2+3', '5')
->>> split("<think>\\n2+3", "<think>", "</think>", "think")
+>>> split("<think>\\n2+3")
 ('2+3', None)
+
+What the marks of a model are, a dialect says (`thinkcap.dialects`); how a text is parted by them is said here.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from thinkcap.core.types import Channel, Mode
@@ -22,70 +26,107 @@ class Delta(NamedTuple):
     channel: Channel | None = None
 
 
+@dataclass(frozen=True)
+class Marks:
+    """What stands around thoughts, answers and tool calls in a model's text, without the white space beside it."""
+
+    open_tag: str = "<think>"
+    close_tag: str = "</think>"
+    ends: tuple[str, ...] = ()
+    """What else ends a thought, and belongs to what follows it: a tool call, the wrapper of the answer."""
+    wrappers: tuple[str, ...] = ()
+    """Markup around the answer that nobody should read."""
+    calls: tuple[str, ...] = ()
+    """What begins a tool call; a call is no part of the answer."""
+    control: bool = False
+    """The marks are control tokens: nobody quotes them, a thought may begin anywhere, not only on a new line."""
+
+    def without_calls(self) -> Marks:
+        """For a question without tools, whose answer may well speak about them."""
+        return replace(self, calls=(), ends=tuple(e for e in self.ends if e not in self.calls))
+
+    @cached_property
+    def _in_thought(self) -> _Search:
+        return _Search((self.close_tag, *self.ends))
+
+    @cached_property
+    def _in_answer(self) -> _Search:
+        return _Search((self.open_tag, self.close_tag, *self.wrappers, *self.calls))
+
+
+PLAIN = Marks()
+
+
+class Parts(NamedTuple):
+    """A text, parted. None: there was none; an empty thought was opened and closed at once."""
+
+    thought: str | None
+    answer: str | None
+    calls: str | None
+
+
 def split(
-    text: str, open_tag: str, close_tag: str, mode: Mode, opened: bool = False, closed: bool = False
+    text: str, marks: Marks = PLAIN, mode: Mode = "think", opened: bool = False, closed: bool = False
 ) -> tuple[str | None, str | None]:
     """`(thought, answer)`: no answer while the thought is open, no thought where none was opened."""
-    body = text.lstrip()
-    starts = body.startswith(open_tag)
-    if closed or (mode == "nothink" and not starts and not opened):
-        return None, text.lstrip("\n") if closed else text
-    if starts:
-        body = body[len(open_tag) :]
-    elif mode == "think" and open_tag.startswith(body):
-        return "", None
-    elif not opened and close_tag not in body:
-        # Asked to think, the model answered without opening a thought: that text is an answer.
-        return None, text
-    thought, tag, answer = body.partition(close_tag)
-    return thought.strip("\n"), answer.lstrip("\n") if tag else None
+    thought, answer, _ = parts(text, marks, mode, opened, closed)
+    return thought, answer
+
+
+def parts(
+    text: str, marks: Marks = PLAIN, mode: Mode = "think", opened: bool = False, closed: bool = False
+) -> Parts:
+    """All thoughts, all of the answer, all tool calls as they stand in the text."""
+    got: dict[str, list[str]] = {"thought": [], "answer": [], "call": []}
+    reader = _Reader(marks, mode, opened, closed, lambda channel, piece: got[channel].append(piece))
+    reader.take(text)
+    reader.finish()
+    thought, answer, calls = ("".join(got[channel]) for channel in ("thought", "answer", "call"))
+    return Parts(
+        thought if reader.thought_seen else None,
+        answer if answer or (reader.answer_seen and not calls) else None,
+        calls or None,
+    )
 
 
 @dataclass
 class Splitter:
-    """The same decision made piece by piece; holds back only what may still be part of a tag.
+    """The same reader between an engine and whoever shows its pieces; it holds back only what may be a mark."""
 
-    What is sent adds up to what `split` says of the whole text. One thing a stream cannot know: that a thought
-    nobody opened will be closed; until the tag comes, such text is an answer.
-    """
-
-    open_tag: str
-    close_tag: str
-    mode: Mode
+    marks: Marks = PLAIN
+    mode: Mode = "think"
     opened: bool = False
     closed: bool = False
-    _held: str = ""
-    _channel: Channel | None = None
-    _at_start: bool = False
-    """Nothing but line ends so far in a part that begins after a tag: they are not part of it."""
     _parted_thought: bool = False
     _line_ends: str = ""
-
-    def __post_init__(self) -> None:
-        if self.closed:
-            self._enter("answer", "")
+    _reader: _Reader | None = None
 
     def through(self, emit: Callable[[Delta], None]) -> Callable[[Delta], None]:
+        reader = self._reader = self._made(emit)
+
         def take(delta: Delta) -> None:
             if delta.channel == "thought":
                 self._parted(emit, delta.text)
             elif delta.channel == "answer":
                 emit(delta)
             else:
-                self._held += delta.text
-                self._drain(emit)
+                reader.take(delta.text)
 
         return take
 
     def finish(self, emit: Callable[[Delta], None]) -> None:
-        """Let go of what was held back: no tag can follow any more."""
-        if self._channel is None:
-            body = self._held.lstrip()
-            if self.mode == "think" and self.open_tag.startswith(body):
-                return
-            self._settle(body)
-        self._send(emit, self._held.rstrip("\n") if self._channel == "thought" else self._held)
-        self._held = ""
+        """Let go of what was held back: no mark can follow any more."""
+        (self._reader or self._made(emit)).finish()
+
+    def _made(self, emit: Callable[[Delta], None]) -> _Reader:
+        def send(channel: str, text: str) -> None:
+            # A tool call is the server's to parse; its text is neither thought nor answer.
+            if channel == "thought":
+                emit(Delta(text, "thought"))
+            elif channel == "answer":
+                emit(Delta(text, "answer"))
+
+        return _Reader(self.marks, self.mode, self.opened, self.closed, send)
 
     def _parted(self, emit: Callable[[Delta], None], text: str) -> None:
         """A thought the server has parted itself: only the line ends around it are left to drop."""
@@ -98,46 +139,196 @@ class Splitter:
             self._parted_thought = True
             emit(Delta(ready, "thought"))
 
-    def _drain(self, emit: Callable[[Delta], None]) -> None:
-        if self._channel is None:
-            body = self._held.lstrip()
-            if len(body) < len(self.open_tag) and self.open_tag.startswith(body):
-                return
-            self._settle(body)
-        if self._channel == "thought":
-            thought, tag, rest = self._held.partition(self.close_tag)
-            if not tag:
-                ready = len(self._held) - _tail(self._held, self.close_tag)
-                self._send(emit, self._held[:ready])
-                self._held = self._held[ready:]
-                return
-            self._send(emit, thought.rstrip("\n"))
-            self._enter("answer", rest)
-        self._send(emit, self._held)
-        self._held = ""
 
-    def _settle(self, body: str) -> None:
-        """Enough has come to say what the text begins with."""
-        if body.startswith(self.open_tag):
-            self._enter("thought", body[len(self.open_tag) :])
-        elif self.opened:
-            self._enter("thought", body)
+@dataclass(frozen=True)
+class _Search:
+    """Finds the first of several marks; of two that begin at one place, the longer."""
+
+    marks: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        unique = sorted({m for m in self.marks if m}, key=len, reverse=True)
+        object.__setattr__(self, "marks", tuple(unique))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile("|".join(map(re.escape, self.marks)) if self.marks else r"(?!)")
+
+    @cached_property
+    def _first_letters(self) -> frozenset[str]:
+        return frozenset(m[0] for m in self.marks)
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self.marks), default=0)
+
+    def full(self, text: str, start: int) -> re.Match[str] | None:
+        return self._pattern.search(text, start)
+
+    def begun(self, text: str, start: int) -> int | None:
+        """Where a mark begins that the end of the text may have cut in two."""
+        for at in range(max(start, len(text) - self._longest + 1), len(text)):
+            if text[at] in self._first_letters:
+                tail = text[at:]
+                if any(m.startswith(tail) and m != tail for m in self.marks):
+                    return at
+        return None
+
+
+@dataclass
+class _Reader:
+    """A machine that is fed text in pieces of any size and decides nothing before it can be sure.
+
+    So it says the same of a text however it is cut. One thing nobody can know before it comes: that a thought
+    which nothing opened will be closed. Until then such text is answer, and so it stays.
+    """
+
+    marks: Marks
+    mode: Mode
+    opened: bool
+    closed: bool
+    send: Callable[[str, str], None]
+    thought_seen: bool = False
+    answer_seen: bool = False
+    _state: str = "start"
+    _held: str = ""
+    _kept: int = 0
+    """Where that begins of what is held which must wait for more."""
+    _waiting: str = ""
+    """What is sent only if more of the present part follows: its line ends so far."""
+    _fresh: bool = True
+    """No word of the present part was sent yet."""
+    _trims: bool = False
+    """Line ends at the beginning of the present part are layout of a mark."""
+    _new_line: bool = True
+    """What comes next begins a line."""
+    _thought_sent: bool = False
+
+    def __post_init__(self) -> None:
+        self.thought_seen = self.opened and not self.closed
+        if self.closed:
+            self._enter("answer", trims=True)
+
+    def take(self, text: str) -> None:
+        self._held += text
+        self._run(final=False)
+
+    def finish(self) -> None:
+        self._run(final=True)
+        if self._state == "answer" and self._waiting:
+            self.send("answer", self._waiting)
+            self._waiting = ""
+
+    def _run(self, final: bool) -> None:
+        at: int | None = 0
+        while at is not None:
+            at = self._start(at, final) if self._state == "start" else self._part(at, final)
+        self._held = self._held[self._kept :]
+
+    def _start(self, at: int, final: bool) -> int | None:
+        """Before the first word: does the text open a thought?"""
+        self._kept = at
+        body = self._held[at:].lstrip()
+        tag = self.marks.open_tag
+        if tag and body.startswith(tag):
+            # Some models open again what their prompt, or they themselves, have opened.
+            self.opened = self.thought_seen = True
+            return len(self._held) - len(body) + len(tag)
+        if tag.startswith(body) and not final:
+            return None
+        if self.opened:
+            self._enter("thought", trims=True)
+        elif self.mode == "think" and tag.startswith(body):
+            # Cut inside the opening mark, or before it.
+            self.thought_seen = True
+            self._kept = len(self._held)
+            return None
         else:
-            self._channel = "answer"
+            self._enter("answer", trims=False)
+        return at
 
-    def _enter(self, channel: Channel, text: str) -> None:
-        self._channel, self._held, self._at_start = channel, text, True
+    def _part(self, at: int, final: bool) -> int | None:
+        text, search = self._held, self.marks._in_thought if self._state == "thought" else self.marks._in_answer
+        found = search.full(text, at)
+        while found and not self._counts(found[0], at, found.start()):
+            found = search.full(text, found.start() + 1)
+        until = len(text) if final else self._cut_in_two(search, at)
+        if found and found.start() < until:
+            self._put(text[at : found.start()])
+            return self._met(found[0], found.end())
+        self._put(text[at:until])
+        self._kept = until
+        return None
 
-    def _send(self, emit: Callable[[Delta], None], text: str) -> None:
-        if self._at_start:
+    def _cut_in_two(self, search: _Search, at: int) -> int:
+        """Where a mark begins that the end of the text may have cut; the end itself where none does."""
+        place = at - 1
+        while (begun := search.begun(self._held, place + 1)) is not None:
+            tail = self._held[begun:]
+            if any(self._counts(m, at, begun) for m in search.marks if m.startswith(tail)):
+                return begun
+            place = begun
+        return len(self._held)
+
+    def _counts(self, mark: str, at: int, place: int) -> bool:
+        """Whether a mark at this place is one, and not a word about it."""
+        if self._state == "thought":
+            return True
+        if self._state == "call":
+            # Arguments may quote anything but control tokens.
+            return self.marks.control and mark == self.marks.open_tag
+        if mark in self.marks.wrappers or mark in self.marks.calls or self.marks.control:
+            return True
+        before = self._held[at:place]
+        if mark == self.marks.close_tag:
+            # A close that nothing opened stands before the answer.
+            return self._fresh and not before.strip()
+        if self.closed:
+            # We closed the thought ourselves: what follows is the answer, whatever it looks like.
+            return False
+        _, broken, line = before.rpartition("\n")
+        return not line.strip() and (bool(broken) or self._new_line)
+
+    def _met(self, mark: str, end: int) -> int:
+        if self._state == "thought":
+            self._enter("answer", trims=True)
+            return end if mark == self.marks.close_tag else end - len(mark)
+        if mark == self.marks.open_tag:
+            self.thought_seen = True
+            self._enter("thought", trims=True)
+            # A second thought begins on a line of its own.
+            self._waiting = "\n" if self._thought_sent else ""
+        elif mark in self.marks.calls:
+            self._enter("call", trims=False)
+            self.send("call", mark)
+        else:
+            self._waiting, self._trims, self._new_line = "", True, True
+        return end
+
+    def _enter(self, state: str, trims: bool) -> None:
+        self._state, self._trims, self._fresh, self._new_line, self._waiting = state, trims, True, True, ""
+        self.answer_seen = self.answer_seen or state == "answer"
+
+    def _put(self, text: str) -> None:
+        """Send text of the present part, less the line ends that are layout."""
+        if self._state == "call":
+            if text:
+                self.send("call", text)
+            return
+        if self._trims:
             text = text.lstrip("\n")
-            self._at_start = not text
+        if not text:
+            return
+        self._trims = False
+        _, broken, line = text.rpartition("\n")
+        self._new_line = not line.strip() and (bool(broken) or self._new_line)
+        text = self._waiting + text
+        self._waiting = ""
+        if self._state == "thought" or self.marks.wrappers:
+            ready = text.rstrip("\n")
+            self._waiting = text[len(ready) :]
+            text = ready
         if text:
-            emit(Delta(text, self._channel))
-
-
-def _tail(text: str, tag: str) -> int:
-    """How many last characters must wait: newlines before a tag, and any beginning of the tag."""
-    begun = next((n for n in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:n])), 0)
-    head = text[: len(text) - begun]
-    return begun + len(head) - len(head.rstrip("\n"))
+            self._fresh = self._fresh and not text.strip()
+            self._thought_sent = self._thought_sent or self._state == "thought"
+            self.send(self._state, text)

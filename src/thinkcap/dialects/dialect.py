@@ -1,0 +1,215 @@
+"""One way of thinking, as a value: how it is switched, what marks it, what becomes of it in later turns.
+
+>>> QWEN.split("<think>\\n2+3\\n</think>\\n\\n5")
+('2+3', '5')
+>>> QWEN.switches("nothink")
+{'enable_thinking': False}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.core.names import nearest
+from thinkcap.core.thinking import Delta, Marks, Parts, Splitter, parts
+from thinkcap.core.types import Mode, Sampling
+
+Thinking = Literal["switch", "always", "prompted", "none"]
+Effort = Mapping[str, Any]
+"""`{"name": ..., "values": [...], "default": ...}`: the argument that sets how hard a model thinks."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What thinkcap has to know of a model's way of thinking. None: there is none, or nobody said."""
+
+    thinking: Thinking = "none"
+    """switch: it can be turned off; always: it cannot; prompted: a text asks for it; none: it does not think."""
+    default: Literal["on", "off", "neither"] = "off"
+    """What a prompt without any switch gives."""
+    on: Mapping[str, Any] | None = None
+    """Template arguments that turn thinking on."""
+    off: Mapping[str, Any] | None = None
+    off_by_message: str | None = None
+    """A word in a message that turns it off."""
+    open_tag: str | None = None
+    close_tag: str | None = None
+    open: str | None = None
+    """The opening mark with the white space around it, as the model writes it."""
+    close: str | None = None
+    prompt_opens_when_on: bool = False
+    """The prompt ends inside the thought, so that the model's text has no opening mark."""
+    off_writes: str | None = None
+    """What the prompt ends with when thinking is off: an empty thought, a bare close, or nothing."""
+    answer_open: str | None = None
+    """Markup before the answer, as it stands after a thought."""
+    answer_close: str | None = None
+    end_of_turn: str | None = None
+    effort: Effort | None = None
+    native_budget: str | None = None
+    """A template argument that bounds the thought."""
+    interleaved: bool = False
+    """A thought before a tool call stays in the prompt of the same turn."""
+    history_keeps: Mapping[str, Any] | None = None
+    """Whether an earlier thought is still in the prompt, by the way it was given (inline, field, blocks)."""
+    closes_implicitly: tuple[str, ...] = ()
+    """What ends a thought beside its closing mark."""
+    found_by: str = "default"
+    sampling: Sampling | None = None
+    """What its makers recommend for thinking."""
+    name: str = ""
+    header: str | None = None
+    """What the generation prompt writes before all else."""
+    answer_open_alone: str | None = None
+    """Markup before the answer where no thought came before it."""
+    tool_open: str | None = None
+    thought_fields: tuple[str, ...] = ()
+    """Fields of a message from which the template reads an earlier thought, the preferred first."""
+    keep_history_by: Mapping[str, Any] | None = None
+    markers_special: bool | None = None
+    """The marks are control tokens, which servers hide unless told otherwise."""
+
+    def __post_init__(self) -> None:
+        # Records read from JSON have lists where a value needs tuples.
+        for name in ("closes_implicitly", "thought_fields"):
+            object.__setattr__(self, name, tuple(getattr(self, name) or ()))
+
+    @classmethod
+    def from_mapping(cls, said: Mapping[str, Any], where: str = "dialect") -> Dialect:
+        """A dialect of one's own, as a TOML file has it; keys that do not exist are refused."""
+        names = [f.name for f in fields(cls)]
+        for key in said:
+            if key not in names:
+                raise ConfigError(f"{where}: unknown key '{key}'{nearest(key, names)}")
+        values = dict(said)
+        if isinstance(values.get("sampling"), Mapping):
+            values["sampling"] = Sampling(**values["sampling"])
+        made = cls(**values)
+        if made.thinking not in ("switch", "always", "prompted", "none"):
+            raise ConfigError(
+                f"{where}: thinking = '{made.thinking}' is unknown; known: switch, always, prompted, none"
+            )
+        if made.thinking != "none" and not made.close_tag:
+            raise ConfigError(f"{where}: a dialect that thinks needs 'close_tag', the mark that ends a thought")
+        return made
+
+    @property
+    def thinks(self) -> bool:
+        return self.thinking != "none"
+
+    @property
+    def levels(self) -> tuple[Any, ...]:
+        """Levels of effort, the lowest first; empty where there are none."""
+        return tuple(self.effort["values"]) if self.effort else ()
+
+    def switches(self, mode: Mode) -> dict[str, Any]:
+        """Template arguments for a mode; empty where nothing needs to be said."""
+        return dict((self.on if mode == "think" else self.off) or {})
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What the reader of texts needs (core/thinking.py)."""
+        if not self.close_tag:
+            return Marks()
+        header, alone = self._answer_header
+        opening = (self.open_tag or "").strip()
+        answers = _texts(self.answer_open)
+        # Who does not name what begins a call names it among what ends a thought.
+        calls = _texts(self.tool_open) or tuple(m for m in _texts(*self.closes_implicitly) if m not in answers)
+        wrappers = _texts(self.answer_open, self.answer_close, alone, header)
+        control = bool(self.markers_special) or _is_control(opening) or _is_control(self.close_tag)
+        if header:
+            # Messages with channels: what the user may see of a third channel is answer.
+            wrappers += tuple(w.replace("final", "commentary") for w in _texts(alone) if "final" in w)
+            wrappers += (self.close_tag,)
+        return Marks(
+            opening,
+            self.close_tag.strip(),
+            ends=_texts(*self.closes_implicitly),
+            wrappers=tuple(dict.fromkeys(wrappers)),
+            calls=calls,
+            control=control,
+        )
+
+    @property
+    def _answer_header(self) -> tuple[str, str]:
+        """What a message begins with between thought and answer, and the answer's own opening behind it."""
+        whole, opening = (self.answer_open or "").strip(), (self.open_tag or "").strip()
+        if self.answer_open_alone:
+            alone = self.answer_open_alone.strip()
+            return whole.removesuffix(alone).strip() if whole.endswith(alone) else "", alone
+        for size in range(len(opening), 2, -1):
+            at = whole.find(opening[:size])
+            if at > 0:
+                return whole[:at].strip(), whole[at:].strip()
+        return "", whole
+
+    def split(
+        self, text: str, *, mode: Mode = "think", opened: bool = False, closed: bool = False
+    ) -> tuple[str | None, str | None]:
+        """`(thought, answer)` of a finished text; `opened`, `closed`: what the prompt did before it."""
+        thought, answer, _ = self.parts(text, mode=mode, opened=opened, closed=closed)
+        return thought, answer
+
+    def parts(self, text: str, *, mode: Mode = "think", opened: bool = False, closed: bool = False) -> Parts:
+        """The same with the tool calls, as they stand in the text."""
+        if not self.thinks:
+            return Parts(None, text, None)
+        return parts(text, self.marks, mode, self._opened(mode, opened, closed), closed)
+
+    def splitter(self, *, mode: Mode = "think", opened: bool = False, closed: bool = False) -> Splitter:
+        """The same decision, piece by piece: `take = splitter.through(emit)`, then `splitter.finish(emit)`."""
+        if not self.thinks:
+            return Splitter(Marks(), "nothink", False, True)
+        return Splitter(self.marks, mode, self._opened(mode, opened, closed), closed)
+
+    def stream(
+        self, emit: Callable[[Delta], None], *, mode: Mode = "think", opened: bool = False, closed: bool = False
+    ) -> tuple[Callable[[str], None], Callable[[], None]]:
+        """`(take, finish)` for texts that come without channels."""
+        splitter = self.splitter(mode=mode, opened=opened, closed=closed)
+        take = splitter.through(emit)
+        return (lambda piece: take(Delta(piece))), (lambda: splitter.finish(emit))
+
+    def _opened(self, mode: Mode, opened: bool, closed: bool) -> bool:
+        # Where no mark opens a thought, it is open from the first token on.
+        return opened or (not self.open_tag and mode == "think" and not closed)
+
+    @property
+    def empty_thought(self) -> str:
+        """A thought that is over before it began, for models without a switch of their own."""
+        opening, closing = self.open or self.open_tag or "", self.close or self.close_tag or ""
+        return closing if self.prompt_opens_when_on else opening + closing
+
+
+def _texts(*marks: str | None) -> tuple[str, ...]:
+    return tuple(m.strip() for m in marks if m and m.strip())
+
+
+def _is_control(mark: str) -> bool:
+    """`<|...|>`, `[THINK]` and the like: nobody writes them in a sentence."""
+    return ("<|" in mark and "|>" in mark) or (mark.startswith("[") and mark.endswith("]"))
+
+
+QWEN = Dialect(
+    thinking="switch",
+    default="on",
+    on={"enable_thinking": True},
+    off={"enable_thinking": False},
+    open_tag="<think>",
+    close_tag="</think>",
+    open="<think>\n",
+    close="\n</think>\n\n",
+    off_writes="<think>\n\n</think>\n\n",
+    end_of_turn="<|im_end|>",
+    interleaved=True,
+    closes_implicitly=("<tool_call>",),
+    tool_open="<tool_call>",
+    thought_fields=("reasoning_content",),
+    name="qwen3",
+)
+"""The most common one, and the bundled model's."""

@@ -1,0 +1,48 @@
+"""The marks that templates write: what one looks like, and which closes what another opens."""
+
+from __future__ import annotations
+
+import re
+
+MARK = re.compile(r"<\|[^<>]*?\|>|<[^<>\s][^<>\n]{0,60}>|\[/?[A-Z][A-Z_ ]{1,30}\]|◁/?[^◁▷]{1,20}▷")
+THINKS = re.compile(r"think|thought|reason|inner|cot\b|reflect|scratch|analysis|deliberat", re.IGNORECASE)
+"""Words that a mark around a thought has in it."""
+
+_COUNTERPARTS = (
+    ("START", "END"),
+    ("BEGIN", "END"),
+    ("start", "end"),
+    ("begin", "end"),
+    ("prefix", "suffix"),
+    ("open", "close"),
+)
+
+
+def closing_of(mark: str) -> str | None:
+    for one, other in _COUNTERPARTS:
+        if one in mark:
+            return mark.replace(one, other)
+    found = re.match(r"([<\[◁])(\|?)(.*)", mark, re.DOTALL)
+    return f"{found[1]}{found[2]}/{found[3]}" if found else None
+
+
+def opening_of(mark: str) -> str | None:
+    for one, other in _COUNTERPARTS:
+        if other in mark:
+            return mark.replace(other, one)
+    return mark.replace("/", "", 1) if "/" in mark else None
+
+
+def pairs(opening: str, closing: str) -> bool:
+    return closing_of(opening) == closing
+
+
+def laid_out(close: str, opened: str) -> str:
+    """Where no template shows it: a mark on a line of its own is followed by an empty line."""
+    bare = close.strip()
+    return f"\n{bare}\n\n" if opened.endswith("\n") else bare
+
+
+def common_start(texts: list[str]) -> str:
+    shortest = min(texts, key=len)
+    return next((shortest[:i] for i, c in enumerate(shortest) if any(t[i] != c for t in texts)), shortest)

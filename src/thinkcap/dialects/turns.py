@@ -1,0 +1,288 @@
+"""What a template writes around thoughts, answers and calls of earlier turns, and asks for in its system text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from thinkcap.dialects.conversations import (
+    ANSWER,
+    ARGUMENTS,
+    FIELDS,
+    QUESTION,
+    SECOND,
+    THOUGHT,
+    TOOL,
+    TOOLS,
+    call,
+    result,
+    said,
+    shows,
+)
+from thinkcap.dialects.marks import MARK, THINKS, closing_of, laid_out, opening_of, pairs
+from thinkcap.dialects.rendering import user
+from thinkcap.dialects.switching import Switching
+
+NAMELESS_END = "\N{SYMBOL FOR END OF TRANSMISSION}"
+"""Stands for an end-of-sequence token that the caller did not name."""
+
+
+class Turns:
+    """Turns of an assistant as one template writes them, asked once and kept."""
+
+    def __init__(self, prompt: Switching) -> None:
+        self.prompt, self.template = prompt, prompt.template
+
+    @cached_property
+    def turn(self) -> str | None:
+        """An answer with a thought in the last turn, as the template writes it."""
+        for given in self._ways_on():
+            for message in said(self.template.source, THOUGHT, ANSWER):
+                text = self.template.render([user(QUESTION), message], prompt=False, **given)
+                if shows(text, THOUGHT, ANSWER):
+                    return text
+        return None
+
+    @cached_property
+    def tool_turn(self) -> str | None:
+        """A thought before a tool call in the running turn."""
+        for given in self._ways_on():
+            for arguments in ARGUMENTS:
+                for message in said(self.template.source, THOUGHT, ""):
+                    turns = [user(QUESTION), {**message, "tool_calls": [call(arguments)]}, result()]
+                    text = self.template.render(turns, tools=TOOLS, **given)
+                    if shows(text, THOUGHT):
+                        return text
+        return None
+
+    def _ways_on(self) -> Iterator[dict[str, Any]]:
+        yield dict(self.prompt.switch.on) if self.prompt.switch else {}
+        if self.prompt.switch and not self.prompt.switch.on:
+            return
+        yield {}
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """Fields of a message from which a thought is read, in the order in which the template looks at them."""
+        found = []
+        for name in FIELDS:
+            message = {"role": "assistant", "content": ANSWER, name: THOUGHT}
+            loop = {**message, "content": "", "tool_calls": [call(ARGUMENTS[0])]}
+            for given in self._ways_on():
+                whole = self.template.render([user(QUESTION), message], prompt=False, **given)
+                tools = self.template.render([user(QUESTION), loop, result()], tools=TOOLS, **given)
+                if shows(whole, THOUGHT) or shows(tools, THOUGHT):
+                    found.append(name)
+                    break
+        places = {n: re.search(rf"\b{n}\b", self.template.source) for n in found}
+        found.sort(key=lambda n: place.start() if (place := places[n]) else 0)
+        return tuple(n for n in found if n != "tool_plan" or len(found) == 1)
+
+    @cached_property
+    def marks(self) -> tuple[str, str] | None:
+        """`(open, close)` with their white space, as a turn shows them, else the prompt, else the system text."""
+        opened, closed = self._shown_open, None
+        for text in (self.turn, self.tool_turn):
+            closed = closed or (self._closing(text, opened) if text is not None else None)
+        opened = opened or self._prompt_opening or self._prompt_extra(closed)
+        block = self._empty_block
+        if block is not None:
+            opened, closed = opened or block[0], closed or block[1]
+        if opened is None and closed is None:
+            return self._marks_asked_for
+        opened = opened or opening_of((closed or "").strip())
+        closed = closed or closing_of((opened or "").strip())
+        if not opened or not closed:
+            return None
+        if self.turn is None and (block is None or self._prompt_opening):
+            closed = laid_out(closed, opened)
+        return opened, closed
+
+    @cached_property
+    def _shown_open(self) -> str | None:
+        for text in (self.turn, self.tool_turn):
+            before = (text or "").partition(THOUGHT)[0]
+            if self.prompt.header and self.prompt.header in before:
+                opening = before.rpartition(self.prompt.header)[2]
+                if opening.strip() and len(opening) < 80 and QUESTION not in opening:
+                    return opening
+                if not opening:
+                    continue
+            found = list(MARK.finditer(before))
+            if found and not before[found[-1].end() :].strip() and found[-1][0] not in self.prompt.header:
+                return before[found[-1].start() :]
+        return None
+
+    @cached_property
+    def _empty_block(self) -> tuple[str, str] | None:
+        """An empty thought that the prompt writes when off: half of the lines inside belong to each mark."""
+        off = self.prompt.off_writes or ""
+        tags = list(MARK.finditer(off))
+        if not tags or not (THINKS.search(tags[0][0]) or len(tags) == 2) or off[tags[-1].end() :].strip():
+            return None
+        if len(tags) == 1:
+            opening = opening_of(tags[0][0])
+            return (opening, tags[0][0]) if opening and closing_of(opening) == tags[0][0] else None
+        inside = off[tags[0].end() : tags[-1].start()]
+        words = len(inside.rstrip("\n")) if inside.strip() else 0
+        half = words + (len(inside) - words + 1) // 2
+        return off[: tags[0].end()] + inside[:half], inside[half:] + off[tags[-1].start() :]
+
+    def _prompt_extra(self, closed: str | None) -> str | None:
+        """A sentence of the prompt that begins the thought, where earlier turns show only the thought's end."""
+        text = self.prompt.single(**(self.prompt.switch.on if self.prompt.switch else {})) or ""
+        if not closed or not self.prompt.header or self.prompt.header not in text:
+            return None
+        extra = text.rpartition(self.prompt.header)[2]
+        return extra if extra.strip() and len(extra) < 120 else None
+
+    @cached_property
+    def _prompt_opening(self) -> str | None:
+        """The mark a prompt ends with when thinking is on."""
+        text = self.prompt.single(**(self.prompt.switch.on if self.prompt.switch else {})) or ""
+        end = (
+            text.rpartition(self.prompt.header)[2]
+            if self.prompt.header and self.prompt.header in text
+            else text[-80:]
+        )
+        found = list(MARK.finditer(end))
+        if (
+            found
+            and not end[found[-1].end() :].strip()
+            and THINKS.search(found[-1][0])
+            and "/" not in found[-1][0]
+        ):
+            return end if end.strip() == found[-1][0] else end[found[-1].start() :]
+        return None
+
+    def _closing(self, text: str, opened: str | None) -> str | None:
+        after = text.partition(THOUGHT)[2]
+        until = after.partition(ANSWER)[0] if ANSWER in after else after
+        counterpart = closing_of((opened or "").strip())
+        if counterpart and until.lstrip().startswith(counterpart):
+            end = until.index(counterpart) + len(counterpart)
+        else:
+            first = MARK.search(until[:120])
+            if first is None or until[: first.start()].strip():
+                return None
+            end = first.end()
+        while end < len(until) and until[end] == "\n":
+            end += 1
+        return until[:end]
+
+    @cached_property
+    def answer(self) -> tuple[str | None, str | None]:
+        """Markup around the answer, where the template or its system text writes any."""
+        text = self.turn
+        if text is not None:
+            closing = self._closing(text, self._shown_open) or ""
+            between = text.partition(THOUGHT)[2].partition(ANSWER)[0]
+            opening = between[len(closing) :].strip()
+            if opening:
+                after = text.partition(THOUGHT)[2].partition(ANSWER)[2]
+                counterpart = closing_of(opening)
+                return opening, counterpart if counterpart and after.lstrip().startswith(counterpart) else None
+        asked = self._asked_text
+        for word in ("response", "answer", "final"):
+            if f"<{word}>" in asked and f"</{word}>" in asked:
+                return f"<{word}>", f"</{word}>"
+        wrapped = self.template.render(
+            [user(QUESTION), {"role": "assistant", "content": ANSWER}, user(SECOND)],
+        )
+        if wrapped is not None and ANSWER in wrapped:
+            before = MARK.findall(wrapped.partition(ANSWER)[0])
+            behind = MARK.findall(wrapped.partition(ANSWER)[2])
+            if before and behind and pairs(before[-1], behind[0]) and before[-1] not in self.prompt.header:
+                return before[-1], behind[0]
+        return None, None
+
+    @cached_property
+    def _asked_text(self) -> str:
+        """What the template itself says to the model when thinking is on."""
+        on = self.prompt.single(**(self.prompt.switch.on if self.prompt.switch else {})) or ""
+        return on.partition(QUESTION)[0]
+
+    @cached_property
+    def _marks_asked_for(self) -> tuple[str, str] | None:
+        found = [m[0] for m in MARK.finditer(self._asked_text) if THINKS.search(m[0])]
+        for mark in found:
+            close = closing_of(mark)
+            if close and close in self._asked_text:
+                return mark, close
+        return None
+
+    @cached_property
+    def asks(self) -> bool:
+        """Thinking hangs on a text of the system message, and nothing else turns it on."""
+        return self.prompt.switch is None and self._marks_asked_for is not None and self._prompt_opening is None
+
+    @property
+    def is_thinking(self) -> bool:
+        """Marks alone prove nothing: some templates only cut thoughts out of earlier turns."""
+        return bool(
+            self._prompt_opening or self.turn or self.tool_turn or self._marks_asked_for or self._effort_only
+        )
+
+    @property
+    def _effort_only(self) -> bool:
+        return self.prompt.effort is not None and self.prompt.switch is None
+
+    @cached_property
+    def end_of_turn(self) -> str | None:
+        said = {"role": "assistant", "content": ANSWER}
+        last = self.turn or self.template.render([user(QUESTION), said], prompt=False) or ""
+        next_turn = self.template.render([user(QUESTION), said, user(SECOND)]) or ""
+        for text, until in ((last, None), (next_turn, SECOND)):
+            tail = text.rpartition(ANSWER)[2] if until is None else text.partition(ANSWER)[2].partition(until)[0]
+            if self.answer[1]:
+                tail = tail.partition(self.answer[1].strip())[2] or tail
+            tail = tail.partition(self.prompt.header)[0] if self.prompt.header and until is None else tail
+            run = re.match(rf"(?:(?:{MARK.pattern})[ \w]{{0,12}})+", tail.lstrip("\n"))
+            marks = [m[0] for m in MARK.finditer(run[0])] if run else []
+            if marks or tail.strip():
+                ended = (marks[-1] if until is None else marks[0]) if marks else tail.strip().split("\n")[0]
+                return None if NAMELESS_END in ended else ended
+            if tail.strip(" ") and until is None:
+                return tail
+        return None
+
+    @cached_property
+    def tool_open(self) -> str | None:
+        text = self.tool_turn or self._call_alone
+        if text is None:
+            return None
+        after = text.partition(THOUGHT)[2] if THOUGHT in text else text.rpartition(QUESTION)[2]
+        if THOUGHT in text:
+            after = (
+                after[len(self._closing(text, self._shown_open) or "") :]
+                if not self._call_ends_thought(after)
+                else after
+            )
+        else:
+            after = (
+                after.partition(self.prompt.header)[2]
+                if self.prompt.header and self.prompt.header in after
+                else after
+            )
+        before = after.partition(TOOL)[0]
+        if self.prompt.header and before.startswith(self.prompt.header) and before != self.prompt.header:
+            return before if before.endswith(".") else before + TOOL
+        tags = {m.strip() for m in self.marks or ()}
+        return next((m[0] for m in MARK.finditer(before) if m[0] not in tags), None)
+
+    def _call_ends_thought(self, after: str) -> bool:
+        first = MARK.search(after)
+        return first is None or (self.marks is not None and first[0] != self.marks[1].strip())
+
+    @cached_property
+    def _call_alone(self) -> str | None:
+        """A tool call without a thought before it."""
+        for arguments in ARGUMENTS:
+            for content in ("", None):
+                message = {"role": "assistant", "content": content, "tool_calls": [call(arguments)]}
+                text = self.template.render([user(QUESTION), message, result()], tools=TOOLS)
+                if text is not None and TOOL in text.rpartition(QUESTION)[2]:
+                    return text
+        return None

@@ -1,0 +1,139 @@
+"""Thoughts, answers and calls are parted alike in a whole text and in a stream, in every dialect we know."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.core.thinking import Delta
+from thinkcap.core.types import Mode
+from thinkcap.dialects import KNOWN, Dialect, named, of_model
+
+THINKING = [d for d in KNOWN.values() if d.thinks]
+
+
+def written(dialect: Dialect, thought: str | None, answer: str | None) -> str:
+    """What a model of this dialect writes after its prompt."""
+    if thought is None:
+        alone = dialect.answer_open_alone or dialect.answer_open or ""
+        return f"{alone}{answer}{dialect.answer_close or ''}"
+    text = ("" if dialect.prompt_opens_when_on else dialect.open or "") + thought
+    if answer is None:
+        return text
+    return f"{text}{dialect.close}{dialect.answer_open or ''}{answer}{dialect.answer_close or ''}"
+
+
+def streamed(
+    dialect: Dialect, text: str, cuts: list[int], mode: Mode, opened: bool, closed: bool
+) -> tuple[str, str]:
+    got = {"thought": "", "answer": ""}
+
+    def emit(delta: Delta) -> None:
+        assert delta.channel is not None
+        got[delta.channel] += delta.text
+
+    take, finish = dialect.stream(emit, mode=mode, opened=opened, closed=closed)
+    for i, j in pairwise([0, *cuts, len(text)]):
+        take(text[i:j])
+    finish()
+    return got["thought"], got["answer"]
+
+
+@pytest.mark.parametrize("dialect", THINKING, ids=lambda d: d.name)
+def test_thought_and_answer_are_parted(dialect: Dialect) -> None:
+    opened = dialect.prompt_opens_when_on
+    whole = dialect.split(written(dialect, "Two and three.", "Five."), opened=opened)
+    assert [part and part.strip() for part in whole] == ["Two and three.", "Five."]
+    cut, missing = dialect.split(written(dialect, "Two and", None), opened=opened)
+    assert (cut, missing) == ("Two and", None)
+    if not opened:
+        thought, answer = dialect.split(written(dialect, None, "Five."))
+        assert (thought, (answer or "").strip()) == (None, "Five.")
+
+
+@pytest.mark.parametrize("dialect", THINKING, ids=lambda d: d.name)
+def test_off_gives_an_answer_alone(dialect: Dialect) -> None:
+    if dialect.off is None:
+        pytest.skip("this dialect cannot be turned off")
+    closed = bool((dialect.off_writes or "").strip())
+    thought, answer = dialect.split(written(dialect, None, "Five."), mode="nothink", closed=closed)
+    assert (thought, (answer or "").strip()) == (None, "Five.")
+
+
+@pytest.mark.parametrize("dialect", THINKING, ids=lambda d: d.name)
+def test_a_call_is_no_answer_and_is_kept(dialect: Dialect) -> None:
+    if not dialect.tool_open:
+        pytest.skip("nothing says how this dialect calls tools")
+    text = written(dialect, "Look it up.", None) + (dialect.close or "") + dialect.tool_open + "weather(Paris)"
+    parts = dialect.parts(text, opened=dialect.prompt_opens_when_on)
+    assert (parts.thought, parts.answer) == ("Look it up.", None)
+    assert parts.calls is not None
+    assert "weather(Paris)" in parts.calls
+
+
+def test_two_thoughts_of_a_turn_are_both_thought() -> None:
+    dialect = named("gpt-oss")
+    text = (
+        "<|channel|>analysis<|message|>One.<|end|>"
+        "<|start|>assistant<|channel|>commentary<|message|>Let me see.<|end|>"
+        "<|start|>assistant<|channel|>analysis<|message|>Two.<|end|>"
+        "<|start|>assistant<|channel|>final<|message|>Five."
+    )
+    assert dialect.split(text) == ("One.\nTwo.", "Let me see.Five.")
+
+
+def test_a_tag_that_the_answer_quotes_is_a_word_of_it() -> None:
+    text = "<think>\nHm.\n</think>\n\nWrite </think> to close, and <think> to open."
+    assert named("qwen3").split(text) == ("Hm.", "Write </think> to close, and <think> to open.")
+
+
+def test_a_model_may_open_again_what_its_prompt_opened() -> None:
+    assert named("deepseek-r1").split("<think>\nHm.\n</think>\n\n5", opened=True) == ("Hm.", "5")
+
+
+def test_a_close_that_nothing_opened_is_dropped() -> None:
+    assert named("deepseek-v3.1").split("</think>5", mode="nothink", closed=True) == (None, "5")
+
+
+@given(st.data())
+def test_whole_and_stream_agree_however_the_text_is_cut(data: st.DataObject) -> None:
+    dialect = data.draw(st.sampled_from(THINKING), label="dialect")
+    marks = dialect.marks
+    pieces = [marks.open_tag, marks.close_tag, *marks.wrappers, *marks.ends, *marks.calls]
+    pieces += [m[: len(m) // 2] for m in pieces] + ["\n", " ", "a", "5", "<", "[", "◁"]
+    text = "".join(data.draw(st.lists(st.sampled_from([p for p in pieces if p]), max_size=10), label="text"))
+    mode: Mode = data.draw(st.sampled_from(["think", "nothink"]))
+    opened, closed = data.draw(st.booleans()), data.draw(st.booleans())
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=len(text))))
+    thought, answer = dialect.split(text, mode=mode, opened=opened, closed=closed)
+    assert streamed(dialect, text, cuts, mode, opened, closed) == (thought or "", answer or "")
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Qwen/Qwen3-8B", "qwen3"),
+        ("Qwen/Qwen3.5-4B", "qwen3.5"),
+        ("openai/gpt-oss-120b", "gpt-oss"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "deepseek-r1"),
+        ("zai-org/GLM-4.6", "glm-4.5"),
+        ("mistralai/Magistral-Small-2509", "magistral"),
+    ],
+)
+def test_model_names_are_known(model: str, name: str) -> None:
+    found = of_model(model)
+    assert found is not None
+    assert (found.name, found.found_by) == (name, "model name")
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'gpt-oss'"):
+        named("gptoss")
+    with pytest.raises(ConfigError, match=r"unknown key 'closetag'.*'close_tag'"):
+        Dialect.from_mapping({"thinking": "always", "closetag": "</t>"})
+    with pytest.raises(ConfigError, match="needs 'close_tag'"):
+        Dialect.from_mapping({"thinking": "always"})
