@@ -16,12 +16,13 @@ from thinkcap.core.engine import Engine
 from thinkcap.core.flow import Flow, Judge, Shown, drive
 from thinkcap.core.types import Question, Request, Run, Sampling
 from thinkcap.gateway import replies
-from thinkcap.gateway.choose import SINGLE, Choice
+from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.flows import Stops, check_answer_pass, insured, readable, structured
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import Finished
 from thinkcap.gateway.wire import WITHOUT_EFFECT, Call
+from thinkcap.policies.registry import facts
 
 _MARGIN = 128
 """Tokens our own words may add to the prompts of later passes, where the context is nearly full."""
@@ -64,7 +65,7 @@ class Job:
     @property
     def inner_cap(self) -> int:
         """The cap less what later passes' prompts may add, where the context is nearly full."""
-        if self.room is None or self.choice.spec.name in SINGLE:
+        if self.room is None or facts(self.choice.spec).one_call:
             return self.cap
         return max(1, min(self.cap, self.room - _MARGIN))
 

@@ -15,13 +15,11 @@ from thinkcap.core.errors import EngineError, Unsupported
 from thinkcap.core.flow import Ask, Flow, ask
 from thinkcap.core.types import Answer, Completion, Question, Request
 from thinkcap.policies import stages
-from thinkcap.policies.registry import PolicySpec
-
-NO_ANSWER_PASS = frozenset({"think", "think[heuristic]", "town", "town_plus"})
+from thinkcap.policies.registry import PolicySpec, facts
 
 
 def check_answer_pass(spec: PolicySpec) -> None:
-    if spec.name in NO_ANSWER_PASS and spec.options.get("pipeline") != "projection":
+    if not facts(spec).answer_pass:
         raise Unsupported(
             f"policy '{spec.name}' answers in the pass it thinks in, where tools, response_format, logprobs, "
             f"penalties and the like do not reach; use nothink, close, iris or two_pass"

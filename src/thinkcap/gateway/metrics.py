@@ -13,9 +13,9 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from thinkcap.core.types import Run
+from thinkcap.policies.registry import POLICIES, PolicySpec, facts
 
 _SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
-_STAGES = frozenset({"probe", "think", "extract", "retry", "close", "project", "answer", "sample", "fallback"})
 
 
 class Metrics:
@@ -47,6 +47,8 @@ class Metrics:
             "request_seconds", "From the request's arrival to its last byte.", "policy", "stream"
         )
         self._first = histogram("first_token_seconds", "From arrival to the first shown piece.", "policy")
+        known = [facts(PolicySpec(name)) for name in POLICIES]
+        self._stages = {"fallback", *(stage for one in known for stage in (*one.chain, *one.then))}
         # labels() takes a lock and builds a key each time; the combinations are few.
         self._of: Callable[..., Any] = lru_cache(maxsize=4096)(lambda metric, *values: metric.labels(*values))
 
@@ -81,7 +83,7 @@ class Metrics:
             self._of(self._fallbacks, model, policy).inc()
 
     def spent(self, model: str, stage: str, tokens: int, reasoning: int, prompt: int) -> None:
-        self._of(self._tokens, model, stage if stage in _STAGES else "other").inc(tokens)
+        self._of(self._tokens, model, stage if stage in self._stages else "other").inc(tokens)
         self._of(self._reasoning, model).inc(reasoning)
         self._of(self._prompt, model).inc(prompt)
 

@@ -6,15 +6,18 @@ serves a cap. Without one: no thinking under small caps, `stop` from there on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from thinkcap.allocate.file import allocation, thinking_budget
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Flow
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Question
-from thinkcap.policies.registry import parse
+from thinkcap.policies.facts import Declared, Facts
+from thinkcap.policies.registry import facts, parse
 
 
 def auto(question: Question, cap: int, *, table: str = "", prompts: Prompts = PROMPTS) -> Flow:
@@ -36,3 +39,21 @@ def auto(question: Question, cap: int, *, table: str = "", prompts: Prompts = PR
         spec = replace(spec, options=MappingProxyType({"table": table, **spec.options}))
     answer = yield from spec.bind(prompts)(question, cap)
     return replace(answer, notes={**answer.notes, **notes})
+
+
+def _of_its_entries(options: Mapping[str, Any]) -> Facts:
+    """What holds for the policy of any cap holds for `auto`."""
+    entries = allocation(options["table"]).entries
+    words = [word for entry in entries for word in (entry.policy, entry.quick) if word]
+    found = [facts(parse(word)) for word in words]
+    return Facts(
+        chain=tuple(dict.fromkeys(stage for one in found for stage in one.chain)),
+        then=tuple(dict.fromkeys(stage for one in found for stage in one.then)),
+        may_be_empty=any(one.may_be_empty for one in found),
+        needs_kind=any(one.needs_kind for one in found),
+        needs_nothink=any(one.needs_nothink for one in found) or any(entry.sure is not None for entry in entries),
+        answer_pass=all(one.answer_pass for one in found),
+    )
+
+
+FACTS: Declared = {"auto": _of_its_entries}

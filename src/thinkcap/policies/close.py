@@ -8,6 +8,7 @@ from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
 from thinkcap.policies import stages
+from thinkcap.policies.facts import Facts
 
 
 def close(
@@ -38,3 +39,7 @@ def _forced(sentence: str, prompts: Prompts) -> str:
 def generous(question: Question, cap: int, *, prompts: Prompts = PROMPTS) -> Flow:
     """Half the cap for the thought, half for the answer, the reserve really applied."""
     return close(question, cap, reserve=cap // 2, prompts=prompts)
+
+
+_IN_THE_SAME_TURN = Facts(chain=("think",), then=("close",), may_be_empty=False, needs_nothink=False)
+FACTS = {"close": _IN_THE_SAME_TURN, "generous": _IN_THE_SAME_TURN}

@@ -4,6 +4,7 @@ from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
 from thinkcap.policies import stages
+from thinkcap.policies.facts import Facts
 
 
 def two_pass(
@@ -41,3 +42,10 @@ def placebo(
     chain = yield from ask(stages.thinking(other, think, keep=answer, shown="hidden"))
     final = yield from ask(stages.extraction(question, chain, answer, prompts))
     return Answer(final.answer, stage="extract", completion=final)
+
+
+FACTS = {
+    "two_pass": Facts(chain=("think",), then=("extract",), may_be_empty=False),
+    "no_trace": Facts(chain=("extract",), may_be_empty=False),
+    "placebo": Facts(chain=("think",), then=("extract",), may_be_empty=False),
+}

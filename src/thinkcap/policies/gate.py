@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from thinkcap.core.flow import Flow, Policy
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
+from thinkcap.policies.facts import Declared, Facts
+from thinkcap.policies.iris import FACTS as IRIS
 from thinkcap.policies.iris import iris_plus
 from thinkcap.policies.vote import vote
 
@@ -33,3 +38,11 @@ def gate(
     rest = yield from otherwise(question, max(1, cap - each * samples))
     notes = {**rest.notes, "agree": agree, "votes": voted.notes["votes"], "voted": voted.text}
     return Answer(rest.text, f"otherwise:{rest.stage}", rest.completion, rest.guess, notes)
+
+
+def _votes_then(options: Mapping[str, Any]) -> Facts:
+    rest: Facts = options["otherwise"] or IRIS["iris_plus"]
+    return replace(rest, chain=("sample", *rest.chain), needs_kind=True, needs_nothink=True, one_call=False)
+
+
+FACTS: Declared = {"gate": _votes_then}

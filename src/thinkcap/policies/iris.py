@@ -7,6 +7,7 @@ from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
 from thinkcap.grading.extract import weak
 from thinkcap.policies import stages
+from thinkcap.policies.facts import Facts
 from thinkcap.policies.split import split
 
 
@@ -72,3 +73,10 @@ def iris_plus(
     if not weak(second, again.ended) or (found.answer is None and second.answer is not None):
         return Answer(again.answer, stage="retry", completion=again)
     return Answer(final.answer, stage="extract", completion=final)
+
+
+_CHAIN = ("probe", "think")
+FACTS = {
+    "iris": Facts(chain=_CHAIN, then=("extract",), may_be_empty=False),
+    "iris_plus": Facts(chain=_CHAIN, then=("extract", "retry"), may_be_empty=False, needs_kind=True),
+}

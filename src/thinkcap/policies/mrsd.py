@@ -8,6 +8,7 @@ from thinkcap.core.flow import Flow, ask, same
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Completion, Question
 from thinkcap.policies import stages
+from thinkcap.policies.facts import Facts
 from thinkcap.policies.vote import classes
 
 
@@ -50,3 +51,6 @@ def mrsd(
     notes = {"rounds": rounds, "converged": False, "answers": tuple(found)}
     text = texts[winner] if winner is not None else None
     return Answer(text, "majority", None, notes=notes)
+
+
+FACTS = {"mrsd": Facts(chain=("probe", "think"), then=("extract",), needs_kind=True, adaptive=True)}

@@ -19,6 +19,7 @@ from thinkcap.core.flow import Policy
 from thinkcap.core.names import nearest, resolve
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import EMPTY, Mode, Question
+from thinkcap.policies.facts import Declared, Facts
 from thinkcap.policies.syntax import read, read_list, written
 
 POLICIES: Mapping[str, str] = MappingProxyType(
@@ -45,9 +46,6 @@ POLICIES: Mapping[str, str] = MappingProxyType(
         "auto": "thinkcap.policies.auto:auto",
     }
 )
-
-ADAPTIVE = frozenset({"mrsd"})
-"""Policies whose later requests depend on the budget through an earlier answer: no row is `derived`."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +123,18 @@ def wants_other(spec: PolicySpec) -> bool:
     return _wants_question(spec.name) or any(map(wants_other, inside))
 
 
+def facts(spec: PolicySpec) -> Facts:
+    """What the policy's own file declares of it; the cautious defaults where it declares nothing."""
+    function = _function(spec.name)
+    declared: Declared = getattr(inspect.getmodule(function), "FACTS", {})
+    found = declared.get(getattr(function, "__name__", ""), Facts())
+    if isinstance(found, Facts):
+        return found
+    known = options_of(spec.name)
+    given = {key: facts(as_spec(v)) if known.get(key) == "policy" else v for key, v in spec.options.items()}
+    return found({**_defaults(spec.name), **given})
+
+
 def policy(word: str, prompts: Prompts = PROMPTS) -> Policy:
     return parse(word).bind(prompts)
 
@@ -184,6 +194,12 @@ def options_of(name: str) -> Mapping[str, str]:
     return MappingProxyType({p.name: _kind(p.annotation) for p in parameters[2:]})
 
 
+@lru_cache(maxsize=128)
+def _defaults(name: str) -> Mapping[str, Any]:
+    parameters = inspect.signature(_function(name)).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+
+
 def _kind(annotation: Any) -> str:
     """From the annotation as it is written; whatever is not one of ours may be anything."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "") or str(annotation)
@@ -193,4 +209,4 @@ def _kind(annotation: Any) -> str:
     return text if text in (*_KINDS, *_OURS) else "any"
 
 
-__all__ = ["ADAPTIVE", "POLICIES", "PolicySpec", "check", "options_of", "parse", "parse_list", "policy"]
+__all__ = ["POLICIES", "PolicySpec", "check", "facts", "options_of", "parse", "parse_list", "policy"]

@@ -4,6 +4,7 @@ from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
 from thinkcap.policies import stages
+from thinkcap.policies.facts import Facts
 
 
 def split(
@@ -22,3 +23,6 @@ def split(
         return Answer(chain.answer, stage="think", completion=chain)
     final = yield from ask(stages.extraction(question, chain, answer, prompts))
     return Answer(final.answer, stage="extract", completion=final)
+
+
+FACTS = {"split": Facts(chain=("think",), then=("extract",), may_be_empty=False)}

@@ -8,6 +8,7 @@ without one, a chain stops where it loops.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Completion, Question
 from thinkcap.policies import stages
+from thinkcap.policies.facts import Declared, Facts
 
 WAYS = ("close", "extract")
 
@@ -94,3 +96,16 @@ def joined(chain: Completion, piece: Completion) -> Completion:
         generated=chain.generated + piece.generated,
         think_tokens=chain.think_tokens + piece.think_tokens,
     )
+
+
+def _by_way(options: Mapping[str, Any]) -> Facts:
+    extracts = options["how"] == "extract"
+    return Facts(
+        chain=("probe", "think"),
+        then=("extract",) if extracts else ("close",),
+        may_be_empty=False,
+        needs_nothink=extracts or bool(options["first"]),
+    )
+
+
+FACTS: Declared = {"stop": _by_way}

@@ -4,12 +4,16 @@ A chain that was cut is read in one of three ways, and the row says which: `none
 open thought), `heuristic` (the best guess from the text so far), `projection` (a few more tokens are forced).
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Flow, ask
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
 from thinkcap.policies import stages
+from thinkcap.policies.facts import Declared, Facts
 
 PIPELINES = ("none", "heuristic", "projection")
 
@@ -51,3 +55,22 @@ def think_projection(
     prompts: Prompts = PROMPTS,
 ) -> Flow:
     return think(question, cap, pipeline="projection", budget=budget, project=project, prompts=prompts)
+
+
+_PIPELINES = {
+    "none": Facts(chain=("think",), needs_nothink=False, answer_pass=False, one_call=True),
+    "heuristic": Facts(chain=("think",), needs_kind=True, needs_nothink=False, answer_pass=False, one_call=True),
+    "projection": Facts(chain=("think",), then=("project",), may_be_empty=False, needs_nothink=False),
+}
+
+
+def by_pipeline(options: Mapping[str, Any]) -> Facts:
+    # A wrong name is refused where the policy runs.
+    return _PIPELINES.get(options["pipeline"], Facts())
+
+
+FACTS: Declared = {
+    "think": by_pipeline,
+    "think_heuristic": _PIPELINES["heuristic"],
+    "think_projection": _PIPELINES["projection"],
+}

@@ -1,10 +1,15 @@
 """TOWN: try without thinking; think, coupled, only where the try did not end in its budget."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
 from thinkcap.policies import stages
-from thinkcap.policies.think import think
+from thinkcap.policies.facts import Declared, Facts
+from thinkcap.policies.think import by_pipeline, think
 
 
 def town(
@@ -38,3 +43,16 @@ def town_plus(
     if found.stage == "think" and chain is not None and stages.read(question, found.text).level in (0, 4):
         return Answer(chain.text, stage="think", completion=chain, guess=True)
     return found
+
+
+def _after_a_probe(options: Mapping[str, Any]) -> Facts:
+    # A try that ended needs no kind to be read; only the guess from a cut thought would.
+    return replace(
+        by_pipeline(options), chain=("probe", "think"), needs_nothink=True, needs_kind=False, one_call=False
+    )
+
+
+FACTS: Declared = {
+    "town": _after_a_probe,
+    "town_plus": replace(_after_a_probe({"pipeline": "heuristic"}), needs_kind=True),
+}

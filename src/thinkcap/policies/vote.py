@@ -9,6 +9,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Flow, Same, ask_all, same
 from thinkcap.core.types import Answer, Mode, Question, Request, Sampling
 from thinkcap.policies import stages
+from thinkcap.policies.facts import Facts
 
 
 def vote(
@@ -53,3 +54,6 @@ def classes(answers: Sequence[str | None], question: Question) -> Generator[Same
         else:
             groups.append([index])
     return groups
+
+
+FACTS = {"vote": Facts(chain=("sample",), needs_kind=True)}

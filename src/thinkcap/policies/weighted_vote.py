@@ -5,12 +5,17 @@ The weight is a number somebody chose on other questions than those reported (`t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from thinkcap.core.flow import Flow, Policy, ask_all
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question, Request, Sampling
 from thinkcap.policies import stages
+from thinkcap.policies.facts import Declared, Facts
+from thinkcap.policies.iris import FACTS as IRIS
 from thinkcap.policies.iris import iris
 from thinkcap.policies.vote import classes
 
@@ -53,3 +58,11 @@ def weighted_vote(
     if samples in best:
         return Answer(rest.text, f"vote:{rest.stage}", rest.completion, rest.guess, notes)
     return Answer(texts[best[0]], "vote", completions[best[0]], notes=notes)
+
+
+def _votes_and(options: Mapping[str, Any]) -> Facts:
+    rest: Facts = options["other"] or IRIS["iris"]
+    return replace(rest, chain=("sample", *rest.chain), needs_kind=True, needs_nothink=True, one_call=False)
+
+
+FACTS: Declared = {"weighted_vote": _votes_and}

@@ -17,8 +17,9 @@ import msgspec
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import cannot_write, private_file, private_folder, replacing
-from thinkcap.core.types import Failed, Graded, Outcome, Step
-from thinkcap.policies.registry import ADAPTIVE, PolicySpec
+from thinkcap.core.types import Failed, Graded, Outcome, Request, Step
+from thinkcap.policies.facts import Facts
+from thinkcap.policies.registry import PolicySpec, facts
 from thinkcap.traces.lock import FileLock
 
 Key = tuple[str, str, str, int, int]
@@ -146,7 +147,7 @@ def make_row(
         level=graded.level if graded else 0,
         text=_kept(graded.run.answer.text) if graded else None,
         guess=graded.run.answer.guess if graded else False,
-        ended=_ended(steps),
+        ended=_ended(steps, facts(spec)),
         tokens_charged=sum(s.charged for s in stages),
         tokens_generated=sum(s.generated for s in stages),
         tokens_think=sum(s.completion.think_tokens for s in steps),
@@ -155,7 +156,7 @@ def make_row(
         calls=len(stages),
         stage=graded.run.answer.stage if graded else "",
         stages=stages,
-        source=_source(steps, spec),
+        source=_source(steps, facts(spec)),
         grader=grader,
         prompts=prompts,
         notes={k: _plain(v) for k, v in graded.run.answer.notes.items()} if graded else {},
@@ -171,18 +172,24 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _ended(steps: Sequence[Step]) -> bool:
+def _ended(steps: Sequence[Step], declared: Facts) -> bool:
     """An extraction ends for its own reasons; what a cap cuts is the chain before it."""
-    chains = [s for s in steps if not s.request.inserts and (not s.request.prefill or s.request.stage == "think")]
-    return bool(chains) and chains[-1].completion.ended
+    chain = [s for s in steps if _in_chain(s.request, declared)]
+    return bool(chain) and chain[-1].completion.ended
 
 
-def _source(steps: Sequence[Step], spec: PolicySpec) -> str:
+def _in_chain(request: Request, declared: Facts) -> bool:
+    if declared.chain:
+        return request.stage.rstrip("0123456789") in declared.chain
+    return not request.inserts and not request.prefill
+
+
+def _source(steps: Sequence[Step], declared: Facts) -> str:
     origins = {"online" if s.completion.origin == "fresh" else "derived" for s in steps}
     if len(origins) > 1:
         return "mixed"
     source = origins.pop() if origins else "online"
-    return "mixed" if source == "derived" and spec.name in ADAPTIVE else source
+    return "mixed" if source == "derived" and declared.adaptive else source
 
 
 def _plain(value: Any) -> Any:

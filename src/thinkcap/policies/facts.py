@@ -1,0 +1,38 @@
+"""What a policy is, declared beside it, so that nobody elsewhere keeps a list of policies' names.
+
+A policy's file holds `FACTS`: for each of its functions the facts, or a function of the options where these
+change them. A policy of your own needs none; what is not declared is taken with caution.
+
+    FACTS = {"close": Facts(chain=("think",), then=("close",), may_be_empty=False, needs_nothink=False)}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Facts:
+    chain: tuple[str, ...] = ()
+    """Stages a cap cuts: the last of them that ran says whether a row `ended`. Not declared: every pass that
+    begins a turn of its own."""
+    then: tuple[str, ...] = ()
+    """Stages that answer where the chain was cut."""
+    may_be_empty: bool = True
+    """The cap can leave it without a word of answer."""
+    needs_kind: bool = False
+    """It reads answers or compares them, and must know what kind of answer to look for."""
+    needs_nothink: bool = True
+    """It makes a pass without thinking, which a model that always thinks cannot."""
+    answer_pass: bool = True
+    """The answer can come from a pass that only answers, so a response format or tools can bind it."""
+    one_call: bool = False
+    """Never more than one request."""
+    adaptive: bool = False
+    """Later requests depend on the budget through an earlier answer: no row of it is `derived`."""
+
+
+# Of the options the function sees the defaults too, and for a policy among them that policy's facts.
+Declared = Mapping[str, Facts | Callable[[Mapping[str, Any]], Facts]]
