@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 
-.PHONY: setup study test test-all setup-servers test-servers check format clean
+.PHONY: setup study profile test test-all setup-servers test-servers check format clean
 
 setup: $(STAMP)
 
@@ -17,6 +17,11 @@ $(STAMP): pyproject.toml
 
 study: setup
 	$(BIN)/thinkcap study
+
+# The bundled model's own profile, which `ask` and `serve` use: about five minutes on two cores.
+profile: setup
+	$(BIN)/thinkcap study training/profile_study.toml --out runs/profile
+	$(BIN)/thinkcap calibrate runs/profile -o src/thinkcap/model/profile.toml
 
 test: setup
 	$(BIN)/python -m pytest

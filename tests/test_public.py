@@ -1,6 +1,7 @@
 """The names people may rely on, and plain calls where a loop is already running."""
 
 import asyncio
+from importlib.metadata import version
 
 import pytest
 
@@ -18,6 +19,12 @@ def test_public_names_are_pinned_and_load() -> None:
         assert getattr(thinkcap, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):
         thinkcap.nope  # noqa: B018
+
+
+def test_they_are_listed_and_the_version_is_known() -> None:
+    assert set(thinkcap.__all__) <= set(dir(thinkcap))
+    assert "__version__" in dir(thinkcap)
+    assert thinkcap.__version__ == version("thinkcap")
 
 
 async def test_plain_calls_work_in_a_notebook() -> None:

@@ -1,7 +1,7 @@
 """The best answer a thinking model can give under a token cap: measure, diagnose, serve.
 
 import thinkcap
-thinkcap.ask("What is 17 * 23?", cap=256, kind="number").answer
+thinkcap.ask("What is 48 * 57 + 9?", cap=512).answer                  # 2745
 """
 
 from __future__ import annotations
@@ -57,8 +57,14 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Names are loaded when first used, so that `thinkcap --help` pays for none of them.
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("thinkcap")
     if name == "request":
         return importlib.import_module("thinkcap.core.flow").ask
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'thinkcap' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

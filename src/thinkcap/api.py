@@ -1,7 +1,7 @@
 """For people in Python: ask one question, run a study. Plain calls; also in a notebook.
 
 import thinkcap
-print(thinkcap.ask("What is 17 * 23?", cap=256, policy="iris", kind="number").text)
+print(thinkcap.ask("What is 48 * 57 + 9?", cap=512).answer)              # 2745
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.engine import Engine
+from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Shown, stream
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.sync import wait
-from thinkcap.core.types import Kind, Question, Run, Sampling, Step
+from thinkcap.core.types import Answer, Kind, Question, Run, Sampling, Step
+
+if TYPE_CHECKING:
+    from thinkcap.policies.registry import PolicySpec
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Reply:
 
     text: str | None
     answer: str | None
-    """The final answer read out of the text, where the question declared a kind."""
+    """The final answer read out of the text; the text itself where it marks none and no kind was declared."""
     run: Run
 
     @property
@@ -40,7 +44,7 @@ def ask(
     question: str,
     *,
     cap: int,
-    policy: str = "iris",
+    policy: str | None = None,
     model: str = "bundled",
     kind: Kind | None = None,
     form: str = "",
@@ -48,7 +52,10 @@ def ask(
     seed: int = 0,
     **options: Any,
 ) -> Reply:
-    """The best answer under `cap` tokens in all. `kind` (number, math, label) asks for a readable answer."""
+    """The best answer under `cap` tokens in all, by the policy named or else the one that is best for this cap.
+
+    `kind` (number, math, label) asks for a readable answer.
+    """
     work = ask_async(
         question,
         cap=cap,
@@ -66,7 +73,7 @@ async def ask_async(
     question: str,
     *,
     cap: int,
-    policy: str = "iris",
+    policy: str | None = None,
     model: str | Engine = "bundled",
     kind: Kind | None = None,
     form: str = "",
@@ -74,16 +81,21 @@ async def ask_async(
     show: Callable[[Shown], None] | None = None,
     **options: Any,
 ) -> Reply:
+    """As `ask`, in a loop of your own, on an engine that may be open already; `show` gets the text as it comes."""
     from thinkcap.engines import open_engine
     from thinkcap.grading.grade import Grader
     from thinkcap.policies.registry import parse
-    from thinkcap.policies.stages import read
 
+    if not question.strip():
+        raise ConfigError("the question is empty; say what is asked")
+    if cap < 1:
+        raise ConfigError(f"cap is {cap}; wanted at least 1 token")
     text = PROMPTS.asked(question, form or kind) if kind else question
     asked = Question("q", ({"role": "user", "content": text},), kind=kind, form=form)
-    flow = parse(policy).bind()(asked, cap)
+    named = parse(policy).bind()(asked, cap) if policy else None
     engine = await open_engine(model, **options) if isinstance(model, str) else model
     try:
+        flow = named or _best(model, engine, kind, cap).bind()(asked, cap)
         async with Grader() as grader:
             run: Run | None = None
             pieces = stream(flow, engine, judge=grader.same, cap=cap, sampling=sampling or Sampling())
@@ -96,15 +108,35 @@ async def ask_async(
         if isinstance(model, str):
             await engine.aclose()
     assert run is not None
-    found = read(asked, run.answer.text, guess=run.answer.guess).answer if kind else None
-    return Reply(run.answer.text, found, run)
+    return Reply(run.answer.text, _found(asked, run.answer), run)
+
+
+def _best(model: str | Engine, engine: Engine, kind: Kind | None, cap: int) -> PolicySpec:
+    from thinkcap.calibrate.choice import chosen
+    from thinkcap.calibrate.profile import profile_of
+
+    profile = profile_of(model) if isinstance(model, str) else None
+    return chosen(cap, kind, engine.card, profile)[0]
+
+
+def _found(asked: Question, answer: Answer) -> str | None:
+    from thinkcap.policies.stages import read
+
+    found = read(asked, answer.text, guess=answer.guess)
+    if asked.kind or answer.text is None or 1 <= found.level <= 3:
+        return found.answer
+    # Nobody said what to look for and nothing is marked as the answer: all of it is.
+    return answer.text.strip()
 
 
 def study(file: str | Path | None = None, **options: Any) -> dict[str, Any]:
-    """Run a study (or go on with it) and return its summary; options are the keys of a study file."""
+    """Run a study (or go on with it), write its report, return its summary; options are a study file's keys."""
+    from thinkcap.report.explorer.page import write_page
     from thinkcap.study.config import StudyConfig
     from thinkcap.study.options import from_options
     from thinkcap.study.run import run
 
     base = StudyConfig.from_file(Path(file)) if file else StudyConfig()
-    return dict(wait(run(from_options(base, options))).summary)
+    result = wait(run(from_options(base, options)))
+    write_page(result.folder)
+    return dict(result.summary)

@@ -17,19 +17,23 @@ from thinkcap.study.rows import Row, make_row, write_parquet
 from thinkcap.study.summary import summarise, write_summary
 
 RIGHT = {
+    ("nothink", 32): 50,
+    ("think", 32): 0,
     ("nothink", 64): 60,
-    ("think", 64): 10,
+    ("close", 64): 10,
     ("nothink", 512): 61,
-    ("think", 512): 61,
+    ("close", 512): 61,
     ("iris(first=96)", 512): 80,
-    ("vote", 512): 85,
+    ("gate", 512): 85,
+    ("vote", 512): 90,
+    ("think", 512): 95,
     ("placebo", 512): 100,
 }
 
 
 def row(task: str, number: int, policy: str, budget: int, right: bool) -> Row:
     question = Question(f"q{number}", ({"role": "user", "content": "?"},), kind="number")
-    spent = 40 if policy == "think" else 30
+    spent = 40 if policy == "close" else 30
     done = [
         Step(Request(question, "think", budget // share, stage), Completion("1", True, tokens, answer="1"))
         for stage, share, tokens in (("probe", 4, 9), ("think", 2, spent - 9))
@@ -68,8 +72,9 @@ def test_every_cap_gets_the_policy_with_the_best_lower_bound(folder: Path) -> No
     small, large = profile.rules
     assert (small.at_least, small.policy.label) == (64, "nothink")
     assert small.evidence["lower_bound"] == round(wilson(60, 100).low or 0, 4)
-    # The placebo did best and needs a second question; the vote needs a kind, so the next best stands beside it.
-    assert (large.at_least, large.policy.label) == (512, "vote")
+    # The placebo did best and needs a second question; bare thinking and the vote can end without an answer; the
+    # gate needs a kind, so the next best stands beside it. At 32 tokens nothing was measured to weigh.
+    assert (large.at_least, large.policy.label) == (512, "gate")
     assert large.otherwise is not None
     assert large.otherwise.label == "iris(first=96)"
     assert large.evidence["stages"] == {"probe": 128, "think": 256}
@@ -77,10 +82,31 @@ def test_every_cap_gets_the_policy_with_the_best_lower_bound(folder: Path) -> No
 
 
 def test_equal_bounds_go_to_the_cheaper_policy(tmp_path: Path) -> None:
-    rows = [row("t", n, policy, 64, n < 50) for policy in ("think", "nothink") for n in range(100)]
+    rows = [row("t", n, policy, 64, n < 50) for policy in ("close", "nothink") for n in range(100)]
     write_parquet(rows, tmp_path / "rows.parquet")
     write_summary(summarise(rows, {}), tmp_path / "summary.json")
     assert calibrate(tmp_path).rules[0].policy.label == "nothink"
+
+
+def test_a_study_that_cannot_say_when_thinking_pays_is_refused(tmp_path: Path) -> None:
+    rows = [row("t", n, policy, 64, n < 50) for policy in ("think", "nothink") for n in range(100)]
+    write_parquet(rows, tmp_path / "rows.parquet")
+    write_summary(summarise(rows, {}), tmp_path / "summary.json")
+    with pytest.raises(DataError, match="--policy nothink,think,close,split"):
+        calibrate(tmp_path)
+
+
+def test_a_profile_says_where_it_may_be_worse_than_none(folder: Path, tmp_path: Path) -> None:
+    assert calibrate(folder).doubts() == ()
+    rows = [row("t", n, policy, 64, n < 50) for policy in ("split", "nothink") for n in range(100)]
+    write_parquet(rows, tmp_path / "rows.parquet")
+    write_summary(summarise(rows, {}), tmp_path / "summary.json")
+    (unknown,) = calibrate(tmp_path).doubts()
+    assert "did not measure close" in unknown
+    assert "at caps 64" in unknown
+    written = {"model": "m", "cap": [{"at_least": 9, "policy": "think"}]}
+    (silent,) = Profile.from_mapping(written).doubts()
+    assert "think can use up the cap without an answer" in silent
 
 
 def test_a_profile_survives_its_file_and_an_edit(folder: Path, tmp_path: Path) -> None:
@@ -88,9 +114,9 @@ def test_a_profile_survives_its_file_and_an_edit(folder: Path, tmp_path: Path) -
     path = tmp_path / "p.toml"
     result = CliRunner().invoke(command, [str(folder), "-o", str(path)])
     assert result.exit_code == 0, result.output
-    assert "vote" in result.output
+    assert "gate" in result.output
     assert Profile.from_file(path) == profile
-    path.write_text(path.read_text().replace('policy = "vote"', 'policy = "iris(first=10)"'))
+    path.write_text(path.read_text().replace('policy = "gate"', 'policy = "iris(first=10)"'))
     edited = Profile.from_file(path).rule(600)
     assert edited is not None
     assert edited.policy.label == "iris(first=10)"

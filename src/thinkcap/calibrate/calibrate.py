@@ -3,6 +3,9 @@
 The policy with the best lower end of its Wilson interval wins, not the one with the best accuracy: among many
 policies on few questions the best-looking one is often lucky. Equal ends go to the policy that spends less.
 
+A policy that the cap can leave without an answer is no candidate. Where nothing is left to weigh against answering
+at once, the study cannot say whether thinking pays, and the cap gets no rule: the gateway's default serves it.
+
     profile = calibrate(Path("runs/mine"))
     Path("profile.toml").write_text(profile.to_toml())
 """
@@ -19,10 +22,10 @@ from types import MappingProxyType
 from typing import Any
 
 from thinkcap.allocate.file import Allocation
-from thinkcap.calibrate.profile import NEEDS_KIND, Profile, Rule
+from thinkcap.calibrate.profile import RIVAL, Profile, Rule
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.names import nearest
-from thinkcap.policies.registry import PolicySpec, parse, wants_other
+from thinkcap.policies.registry import PolicySpec, facts, parse, wants_other
 from thinkcap.statistics.precision import wilson
 from thinkcap.study.rows import read_parquet
 from thinkcap.study.summary import load_summary
@@ -57,12 +60,16 @@ def calibrate(folder: Path, *, tasks: Sequence[str] = (), level: float = 0.95) -
         raise ConfigError(f"level is {level}; wanted a confidence from 0.5 to below 1, such as 0.95")
     summary = load_summary(folder)
     cells = _cells(read_parquet(folder / "rows.parquet"), tasks)
-    if not cells:
-        raise DataError(f"'{folder}' has no graded row of a policy a gateway can run; run more of the study")
     rules = []
     for cap in sorted({budget for _, budget in cells}):
         measured = {label: cell for (label, budget), cell in cells.items() if budget == cap}
-        rules.append(_rule(cap, measured, level))
+        if any(facts(parse(label)).then for label in measured):
+            rules.append(_rule(cap, measured, level))
+    if not rules:
+        raise DataError(
+            f"'{folder}' measured no policy that thinks and is sure to answer, so it cannot say when thinking "
+            f"pays; run the study with --policy nothink,think,close,split"
+        )
     about: Mapping[str, Any] = summary.get("provenance", {})
     card: Mapping[str, Any] = about.get("engine", {})
     return Profile(
@@ -73,6 +80,10 @@ def calibrate(folder: Path, *, tasks: Sequence[str] = (), level: float = 0.95) -
         study=folder.name,
         level=level,
     )
+
+
+def _servable(spec: PolicySpec) -> bool:
+    return not wants_other(spec) and not facts(spec).may_be_empty
 
 
 def calibrate_auto(
@@ -86,9 +97,9 @@ def calibrate_auto(
     about = load_summary(folder).get("provenance", {})
     card: Mapping[str, Any] = about.get("engine", {})
     measured = load([folder])
-    servable = [name for name in measured.fixed if name not in NEEDS_KIND and not wants_other(parse(name))]
+    servable = [name for name in measured.fixed if _servable(parse(name)) and not facts(parse(name)).needs_kind]
     found = fit(measured, price=price, margin=margin, risk=risk, level=level, servable=servable)
-    facts = {"model": str(card.get("model", "")), "study": folder.name, "prompts": str(about.get("prompts", ""))}
+    source = {"model": str(card.get("model", "")), "study": folder.name, "prompts": str(about.get("prompts", ""))}
     rules = []
     for choice in found.choices:
         outcome = found.outcome(measured, choice.cap)
@@ -101,14 +112,14 @@ def calibrate_auto(
         }
         rules.append(Rule(choice.cap, PolicySpec("auto", MappingProxyType({"table": file})), None, evidence))
     profile = Profile(
-        facts["model"],
+        source["model"],
         tuple(rules),
         fingerprint=str(card.get("fingerprint", "")),
-        prompts=facts["prompts"],
+        prompts=source["prompts"],
         study=folder.name,
         level=level,
     )
-    return profile, found.allocation(facts)
+    return profile, found.allocation(source)
 
 
 def _cells(columns: Mapping[str, Any], tasks: Sequence[str]) -> dict[tuple[str, int], _Cell]:
@@ -116,7 +127,7 @@ def _cells(columns: Mapping[str, Any], tasks: Sequence[str]) -> dict[tuple[str, 
     for task in tasks:
         if task not in known:
             raise ConfigError(f"the study has no task '{task}'{nearest(task, known)}")
-    servable = {label for label in set(columns["policy"]) if not wants_other(parse(label))}
+    servable = {label for label in set(columns["policy"]) if _servable(parse(label))}
     cells: dict[tuple[str, int], _Cell] = defaultdict(_Cell)
     names = ("task", "policy", "budget", "verdict", "tokens_charged", "stages")
     for task, label, budget, verdict, tokens, stages in zip(*(columns[n] for n in names), strict=True):
@@ -137,9 +148,11 @@ def _rule(cap: int, measured: Mapping[str, _Cell], level: float) -> Rule:
 
     best = surest(list(measured))
     evidence = measured[best].evidence(level)
+    if RIVAL in measured:
+        evidence[f"{RIVAL}_lower_bound"] = round(measured[RIVAL].low(level), 4)
     otherwise = None
-    if parse(best).name in NEEDS_KIND:
-        free = [label for label in measured if parse(label).name not in NEEDS_KIND]
+    if facts(parse(best)).needs_kind:
+        free = [label for label in measured if not facts(parse(label)).needs_kind]
         if free:
             otherwise = parse(surest(free))
             evidence["otherwise_lower_bound"] = round(measured[otherwise.label].low(level), 4)

@@ -11,7 +11,8 @@
     policy = "iris(first=96)"
     otherwise = "close"          # for requests that declare no answer kind, where the policy needs one
 
-Keys a study adds (does, accuracy, lower_bound, n, tokens, stages) say why; the gateway reads only the three above.
+Keys a study adds (does, accuracy, lower_bound, close_lower_bound, n, tokens, stages) say why; the gateway reads
+only the three above.
 """
 
 from __future__ import annotations
@@ -27,14 +28,17 @@ from typing import Any
 from thinkcap.allocate.file import Allocation
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
-from thinkcap.policies.registry import PolicySpec, parse, wants_other
-
-NEEDS_KIND = frozenset({"vote", "gate", "weighted_vote", "mrsd", "iris_plus", "town_plus", "think[heuristic]"})
-"""Policies that compare answers or read them out of a text: they must know what kind of answer it is."""
+from thinkcap.model import pebble_profile
+from thinkcap.policies.registry import PolicySpec, facts, parse, wants_other
 
 _TOP = ("model", "fingerprint", "prompts", "study", "level", "cap")
 _ENTRY = ("at_least", "policy", "otherwise")
-_EVIDENCE = ("does", "accuracy", "lower_bound", "n", "tokens", "stages", "otherwise_lower_bound")
+RIVAL = "close"
+"""What the gateway does without a profile, where a cap leaves room to think: a profile must not be worse."""
+_EVIDENCE = (
+    *("does", "accuracy", "lower_bound", f"{RIVAL}_lower_bound", "otherwise_lower_bound"),
+    *("n", "tokens", "stages"),
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Rule:
                 raise ConfigError(
                     f"policy '{spec.name}' needs a second question; it serves studies, not a gateway"
                 )
-        if self.otherwise is not None and self.otherwise.name in NEEDS_KIND:
+        if self.otherwise is not None and facts(self.otherwise).needs_kind:
             raise ConfigError(
                 f"otherwise = '{self.otherwise.label}' needs an answer kind itself; wanted one that does not"
             )
@@ -80,6 +84,30 @@ class Profile:
                 break
             found = rule
         return found
+
+    def doubts(self) -> tuple[str, ...]:
+        """Where this profile may be worse than none, a sentence each."""
+        found = []
+        silent = {
+            spec.label
+            for rule in self.rules
+            for spec in (rule.policy, rule.otherwise)
+            if spec is not None and facts(spec).may_be_empty
+        }
+        if silent:
+            found.append(f"{', '.join(sorted(silent))} can use up the cap without an answer; such requests fail")
+        unknown = [
+            rule.at_least
+            for rule in self.rules
+            if "n" in rule.evidence and "does" not in rule.evidence and f"{RIVAL}_lower_bound" not in rule.evidence
+        ]
+        if unknown:
+            caps = ", ".join(map(str, unknown))
+            found.append(
+                f"the study did not measure {RIVAL}, which needs no profile, at caps {caps}; there this profile "
+                f"may be worse than none. Add --policy {RIVAL} to the study and calibrate again"
+            )
+        return tuple(found)
 
     @classmethod
     def from_file(cls, path: Path) -> Profile:
@@ -136,6 +164,13 @@ class Profile:
                 lines.append(f"stages = {{ {inside} }}")
             lines.append("")
         return "\n".join(lines)
+
+
+def profile_of(model: str, file: Path | None = None) -> Profile | None:
+    """The profile in this file; else the one that comes with the model, if it is the bundled one."""
+    if file is None and model == "bundled":
+        file = pebble_profile()
+    return Profile.from_file(file) if file else None
 
 
 def _beside(rule: Rule, folder: Path) -> Rule:

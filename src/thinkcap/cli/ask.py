@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import click
 
 
 @click.command(name="ask", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("question")
+@click.argument("question", required=False)
+@click.option("--cap", type=int, default=512, show_default=True, help="Tokens for all stages together.")
 @click.option(
-    "--cap", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens for all stages together."
+    "--policy", help="A policy, with options: iris(first=64). The best known for the model and cap if not named."
 )
-@click.option("--policy", default="iris", show_default=True, help="A policy, with options: iris(first=64).")
 @click.option(
     "--model", default="bundled", show_default=True, help="`bundled`, a GGUF file, or http://host/v1#name."
 )
@@ -24,13 +25,23 @@ import click
 @click.option("--temperature", type=click.FloatRange(0, 5), default=0.0, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print answer and stages as JSON.")
-def command(question: str, cap: int, policy: str, model: str, as_json: bool, **more: Any) -> None:
-    """Answer QUESTION within a total of --cap tokens and show the stages."""
+def command(question: str | None, cap: int, policy: str | None, model: str, as_json: bool, **more: Any) -> None:
+    """Answer QUESTION within a total of --cap tokens and show the stages.
+
+    Without QUESTION, or where it is `-`, it is read from standard input.
+
+    Example: thinkcap ask "What is 48 * 57 + 9?" answers 2745.
+    """
     from thinkcap.api import ask_async
     from thinkcap.core.flow import Shown
     from thinkcap.core.sync import wait
     from thinkcap.core.types import Sampling
 
+    if question in (None, "-"):
+        if question is None and sys.stdin.isatty():
+            raise click.UsageError("no question; say it, or pipe it in")
+        question = sys.stdin.buffer.read().decode("utf-8", "replace")
+    assert question is not None
     channels = [""]
 
     def show(piece: Shown) -> None:
@@ -63,9 +74,7 @@ def command(question: str, cap: int, policy: str, model: str, as_json: bool, **m
         return
     click.echo("\n")
     if reply.text is None:
-        click.echo(
-            "no answer: thinking used up its budget before it closed (try --policy iris or close)", err=True
-        )
+        click.echo("no answer: thinking used up its budget before it closed (try --policy close)", err=True)
     for stage in stages:
         end = "ended" if stage["ended"] else "cut"
         click.echo(f"{stage['stage']:>10}  {stage['tokens']:>5} of {stage['budget']} tokens, {end}", err=True)

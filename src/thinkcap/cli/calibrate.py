@@ -43,6 +43,8 @@ def command(
         click.echo(f"allocation: {beside}")
     else:
         profile = calibrate(run, tasks=tasks, level=level)
+        for doubt in profile.doubts():
+            click.echo(f"warning: {doubt}", err=True)
     if out is None:
         click.echo(profile.to_toml())
         return

@@ -38,6 +38,8 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
         key, line = make(new_key)
         click.echo(f"key (shown once): {key}\nfor the configuration file:\n[keys]\n{line}")
         return
+    from thinkcap.calibrate.profile import profile_of
+
     try:
         from thinkcap.gateway.config import ServeConfig
         from thinkcap.gateway.server import run
@@ -50,6 +52,10 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
     given = {name: value for name, value in options.items() if value is not None}
     config = config.changed({**given, **({"model": list(model)} if model else {})})
     _check_address(config.host, config.port)
+    for one in config.models:
+        profile = profile_of(one.model, one.profile)
+        for doubt in profile.doubts() if profile else ():
+            click.echo(f"warning: profile of '{one.model}': {doubt}", err=True)
     if not run(config, lambda address: click.echo(f"thinkcap serves at {address}", err=True)):
         raise click.exceptions.Exit(1)
 

@@ -1,12 +1,7 @@
-"""Which policy answers a request: the caller's, the profile's for this cap, or the default that needs none.
+"""Which policy answers a request: the caller's, or what `thinkcap.calibrate.choice` says for this cap.
 
-The default: no thinking below `threshold` tokens, where a thought would leave no room; from there on `close`,
-which keeps a share of the cap for the answer. A model that cannot be kept from thinking always gets `close`; one
-that has no thinking mode of its own is asked nothing about it; a server that lets nobody begin the assistant's
-turn gets `iris` in place of `close`.
-
-    choice = choose(call, cap=512, card=engine.card, profile=None, threshold=256)
-    choice.spec.label, choice.by                                     # 'close', 'default'
+choice = choose(call, cap=512, card=engine.card, profile=None, threshold=256)
+choice.spec.label, choice.by                                     # 'close', 'default'
 """
 
 from __future__ import annotations
@@ -17,23 +12,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from thinkcap.calibrate.profile import NEEDS_KIND, Profile
+from thinkcap.calibrate.choice import chosen
+from thinkcap.calibrate.profile import Profile
 from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.wire import Call
-from thinkcap.policies.registry import POLICIES, PolicySpec, check, options_of, wants_other
+from thinkcap.policies.registry import POLICIES, PolicySpec, check, facts, options_of, wants_other
 from thinkcap.policies.stop import WAYS
 from thinkcap.policies.syntax import read
 from thinkcap.policies.think import PIPELINES
 
 By = Literal["request", "profile", "default", "tools", "media"]
-SINGLE = frozenset({"nothink", "think"})
-"""Policies of one call, which carry tools themselves."""
 _MOST_CALLS = 64
 _LONGEST_TEXT = 500
-_NOTHINK, _CLOSE, _IRIS = PolicySpec("nothink"), PolicySpec("close"), PolicySpec("iris")
+_NOTHINK = PolicySpec("nothink")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +66,7 @@ def choose(
     if card.transport == "ids" and call.media and "nothink" in card.modes:
         # Token ids hold text only; one plain call goes to the server as it came.
         return Choice(_NOTHINK, "media")
-    rule = profile.rule(cap) if profile else None
-    if rule is not None:
-        if rule.policy.name not in NEEDS_KIND or call.wishes.kind is not None:
-            return Choice(rule.policy, "profile")
-        if rule.otherwise is not None:
-            return Choice(rule.otherwise, "profile")
-    return Choice(_default(cap, card, threshold), "default")
-
-
-def _default(cap: int, card: EngineCard, threshold: int) -> PolicySpec:
-    if "nothink" not in card.modes:
-        return _CLOSE
-    if cap < threshold or card.switch == "prompt":
-        return _NOTHINK
-    return _CLOSE if card.prefills else _IRIS
+    return Choice(*chosen(cap, call.wishes.kind, card, profile, threshold))
 
 
 def _from_request(call: Call, forced: str | None, cap: int) -> PolicySpec:
@@ -98,7 +78,7 @@ def _from_request(call: Call, forced: str | None, cap: int) -> PolicySpec:
             param="thinkcap",
         )
     spec = _bounded(_known(word, call.wishes.options or {}), cap)
-    if spec.name in NEEDS_KIND and call.wishes.kind is None:
+    if facts(spec).needs_kind and call.wishes.kind is None:
         raise Refusal(
             f"policy '{spec.name}' reads and compares answers; say how with thinkcap.kind (number, math or label)",
             code="kind_needed",

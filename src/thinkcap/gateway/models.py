@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thinkcap.calibrate.profile import Profile
+from thinkcap.calibrate.profile import Profile, profile_of
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.types import Mode, Question, Request
@@ -112,7 +112,7 @@ async def open_models(config: ServeConfig, metrics: Metrics) -> Models:
 
 
 async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> Served:
-    profile = Profile.from_file(wanted.profile) if wanted.profile else None
+    profile = profile_of(wanted.model, wanted.profile)
     remote = wanted.model.startswith(("http://", "https://"))
     options: dict[str, Any] = dict(wanted.options)
     if remote:

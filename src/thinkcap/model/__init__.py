@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["pebble_gguf", "pebble_hf"]
+__all__ = ["pebble_gguf", "pebble_hf", "pebble_profile"]
 
 
 def pebble_gguf() -> Path:
@@ -20,3 +20,8 @@ def pebble_gguf() -> Path:
 def pebble_hf() -> Path:
     """The folder with bf16 safetensors and tokenizer files, for transformers and vLLM."""
     return Path(str(files("thinkcap.model"))) / "pebble"
+
+
+def pebble_profile() -> Path:
+    """What `make profile` learnt about it: which policy from which cap on."""
+    return Path(str(files("thinkcap.model"))) / "profile.toml"

@@ -31,6 +31,7 @@ class StudyConfig:
         PolicyPlan(PolicySpec("nothink")),
         PolicyPlan(PolicySpec("think")),
         PolicyPlan(PolicySpec("think[heuristic]")),
+        PolicyPlan(PolicySpec("close")),
     )
     budgets: tuple[int, ...] = ()
     limit: int | None = None

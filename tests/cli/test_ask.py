@@ -1,0 +1,36 @@
+"""`thinkcap ask`: where the question comes from, what is refused, and what the JSON holds."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import thinkcap
+from thinkcap.cli.ask import command
+
+
+@pytest.mark.parametrize("words", [[], ["-"]])
+def test_the_question_may_come_from_standard_input(words: list[str]) -> None:
+    said = CliRunner().invoke(command, [*words, "--json"], input="What is 48 * 57 + 9?\n")
+    found = json.loads(said.output)
+    assert found["answer"] == "2745"
+    assert found["tokens"] <= 512
+
+
+@pytest.mark.parametrize("words", [["ask", ""], ["ask", " \n"], ["ask", "2 + 3?", "--cap", "0"], ["ask", "-"]])
+def test_nothing_asked_and_no_tokens_are_refused_in_one_line(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "thinkcap", *words], capture_output=True, text=True, input="", check=False
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "empty" in line or "at least 1 token" in line
+
+
+def test_python_refuses_them_too() -> None:
+    with pytest.raises(thinkcap.ThinkcapError, match="at least 1 token"):
+        thinkcap.ask("What is 2 + 3?", cap=0)
+    with pytest.raises(thinkcap.ThinkcapError, match="empty"):
+        thinkcap.ask("  ", cap=10)

@@ -1,0 +1,58 @@
+"""The bundled model's profile never hurts: no request fails, and no cap is surely worse than `close`."""
+
+from __future__ import annotations
+
+import importlib.util
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thinkcap.calibrate.profile import profile_of
+from thinkcap.engines import open_engine
+from thinkcap.model import pebble_profile
+from thinkcap.policies.registry import facts
+from thinkcap.tasks import load
+
+ROOT = Path(__file__).parents[2]
+
+
+def bench() -> Any:
+    spec = importlib.util.spec_from_file_location("gateway_profile", ROOT / "bench/gateway_profile.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+async def test_it_is_of_these_weights_and_names_only_policies_that_answer() -> None:
+    profile = profile_of("bundled")
+    assert profile is not None
+    assert profile.doubts() == ()
+    assert not any(facts(rule.policy).may_be_empty for rule in profile.rules)
+    engine = await open_engine("bundled")
+    await engine.aclose()
+    assert profile.fingerprint == engine.card.fingerprint
+
+
+def test_it_comes_from_the_study_that_make_profile_runs() -> None:
+    study = tomllib.loads((ROOT / "training/profile_study.toml").read_text(encoding="utf-8"))
+    profile = tomllib.loads(pebble_profile().read_text(encoding="utf-8"))
+    assert [rule["at_least"] for rule in profile["cap"]] == study["budgets"]
+    assert {rule["n"] for rule in profile["cap"]} == {study["limit"]}
+    assert {rule["policy"] for rule in profile["cap"]} <= set(study["policies"])
+
+
+@pytest.mark.parametrize(
+    ("questions", "caps"),
+    [(10, (40, 200, 512)), pytest.param(200, None, marks=pytest.mark.slow)],
+)
+async def test_no_request_fails_and_no_cap_is_surely_worse(
+    questions: int, caps: tuple[int, ...] | None, tmp_path: Path
+) -> None:
+    gateway = bench()
+    task = load("families", limit=questions, seed=0)
+    found = await gateway.compare(task, caps or gateway.CAPS, profile_of("bundled"), tmp_path / "traces.sqlite")
+    assert [str(row) for row in found if row.hurts] == []
