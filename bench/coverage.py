@@ -1,33 +1,104 @@
-"""Do the intervals cover what they claim? Chains from known laws, known accuracies, many repetitions.
+"""Do the intervals cover what they claim? Known laws, known accuracies, small and large studies, many repetitions.
 
-    python bench/coverage.py [--repetitions 1000] [--n 300]
+    python bench/coverage.py [--repetitions 1000] [--n 20 50 300]
 
-Prints one line per law and quantity; exits 1 when an interval covers less than 93 % (or, for Wilson, Kaplan-Meier
-and bootstrap, more than 97.5 %) of the time where 95 % is claimed, or the hazard test misses its level.
+Shares and paired differences are enumerated, the rest is simulated: rare discordant pairs, shares near 0 and 1,
+all chains censored and none. One line a quantity and setting says how often a 95 % interval held, and a word:
+`wider` above 98 %, `UNDER` clearly below 93 %, `EMPTY` for an interval without width. Exits 1 at the last two.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binom, multinomial
 
 from thinkcap.statistics.crossover import empirical, empirical_with_interval
-from thinkcap.statistics.hazard import decreasing
-from thinkcap.statistics.paired import difference_interval
-from thinkcap.statistics.precision import clopper_pearson, wilson
+from thinkcap.statistics.halves import split_sample
+from thinkcap.statistics.hazard import decreasing, hazard
+from thinkcap.statistics.modal import two_by_two
+from thinkcap.statistics.paired import difference_interval, interval_of, mcnemar_counts
+from thinkcap.statistics.precision import proportion, simultaneous
 from thinkcap.statistics.survival import survival
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
+Held = tuple[bool, float]
+"""Whether an interval held the truth, and its width."""
 BUDGETS = [128, 256, 512, 1024, 2048]
 ALPHA_C, ALPHA_T, NOTHINK = 0.95, 0.2, 0.75
+NEVER = 10**7
+CAPS = {"none censored": NEVER, "some censored": 1024, "nearly all censored": 96}
 
 
-def _whole(values: np.ndarray) -> np.ndarray:
-    return np.maximum(1, np.ceil(values)).astype(np.int64)
+@dataclass(frozen=True)
+class Line:
+    quantity: str
+    setting: str
+    n: int
+    covered: float
+    width: float
+    repetitions: int | None
+    """None where every outcome was enumerated."""
+
+    @property
+    def word(self) -> str:
+        error = 0.0 if self.repetitions is None else 2 * math.sqrt(0.05 * 0.95 / self.repetitions)
+        if self.width <= 0:
+            return "EMPTY"
+        if self.covered + error < 0.93:
+            return "UNDER"
+        return "wider" if self.covered > 0.98 else ""
+
+    @property
+    def good(self) -> bool:
+        return self.word not in ("EMPTY", "UNDER")
+
+
+def shares(n: int) -> Iterator[Line]:
+    """Accuracies: enumerated over all counts, at many true shares."""
+    k = np.arange(n + 1)
+    found = [proportion(int(i), n) for i in k]
+    low, high = np.array([f.low for f in found]), np.array([f.high for f in found])
+    edge = np.geomspace(1e-5, 0.05, 200)
+    for setting, truths in (
+        ("0.05 to 0.95", np.linspace(0.05, 0.95, 361)),
+        ("near 0", edge),
+        ("near 1", 1 - edge),
+    ):
+        covered = [float(binom.pmf(k, n, p)[(low <= p) & (p <= high)].sum()) for p in truths]
+        yield Line("accuracy", f"{setting}, least", n, min(covered), float((high - low).min()), None)
+
+
+def pairs(n: int) -> Iterator[Line]:
+    """Paired differences: enumerated over the counts of discordant pairs that can occur at all."""
+    known: dict[tuple[int, int], tuple[float, float]] = {}
+    for only_first, only_second in (
+        (0.005, 0.005),
+        (0.01, 0),
+        (0.03, 0.01),
+        (0.1, 0.02),
+        (0.05, 0.05),
+        (0.3, 0.1),
+    ):
+        most = [int(binom.ppf(1 - 1e-7, n, p)) for p in (only_first, only_second)]
+        counts = [(b, c) for b in range(most[0] + 1) for c in range(most[1] + 1) if b + c <= n]
+        for b, c in counts:
+            if (b, c) not in known:
+                known[b, c] = interval_of(mcnemar_counts(b, c, n))
+        table = np.array([(b, c, n - b - c) for b, c in counts])
+        chance = multinomial.pmf(table, n, [only_first, only_second, 1 - only_first - only_second])
+        ends = np.array([known[pair] for pair in counts])
+        true = only_first - only_second
+        held = (ends[:, 0] <= true + 1e-12) & (true <= ends[:, 1] + 1e-12)
+        setting = f"{100 * only_first:g} % and {100 * only_second:g} % discordant"
+        width = float((ends[:, 1] - ends[:, 0]).min())
+        yield Line("paired difference", setting, n, float(chance[held].sum()), width, None)
 
 
 def _mixture(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -42,6 +113,11 @@ LAWS: dict[str, Draw] = {
     "log-normal": lambda rng, n: rng.lognormal(6.2, 0.7, n),
     "mixture": _mixture,
 }
+FALLING = ("Weibull 0.7", "mixture")
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    return np.maximum(1, np.ceil(values)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -50,73 +126,125 @@ class Truth:
 
     share: dict[int, float]
     median: float
-    taxes: list[float]
-    crossing: float | None
+    crossing: float
+    """log2 of the budget; infinite where the sweep never crosses."""
 
 
-def truth(law: Draw, size: int = 2_000_000) -> Truth:
-    lengths = _whole(law(np.random.default_rng(1), size))
-    share = {b: float((lengths <= b).mean()) for b in BUDGETS}
+def truth(law: str, size: int = 1_000_000) -> Truth:
+    lengths = _whole(LAWS[law](np.random.default_rng(1), size))
+    share = {b: float((lengths <= b).mean()) for b in (32, 64, *BUDGETS)}
     taxes = [NOTHINK - (share[b] * ALPHA_C + (1 - share[b]) * ALPHA_T) for b in BUDGETS]
-    return Truth(share, float(np.median(lengths)), taxes, empirical(BUDGETS, taxes).point)
+    found = empirical(BUDGETS, taxes)
+    ends = {"before": -math.inf, "beyond": math.inf}
+    return Truth(share, float(np.median(lengths)), ends.get(found.status, math.log2(found.point or 1)))
 
 
-def repetition(name: str, true: Truth, n: int, seed: int, draws: int) -> dict[str, bool]:
-    """Which intervals held in one simulated study of n questions."""
-    rng = np.random.default_rng([seed, *name.encode()])
-    lengths = _whole(LAWS[name](rng, n))
-    cap = BUDGETS[-1]
-    spent, ended = np.minimum(lengths, cap), lengths <= cap
-    # One uniform per question decides right or wrong at every budget: a longer budget never spoils luck.
+def of_lengths(law: str, true: Truth, n: int, seed: int) -> Iterator[tuple[str, str, Held]]:
+    """Kaplan-Meier of one simulated study, its chains cut nowhere, somewhere and nearly everywhere."""
+    lengths = _whole(LAWS[law](np.random.default_rng([seed, n, *law.encode()]), n))
+    for name, cap in CAPS.items():
+        curve = survival(np.minimum(lengths, cap), lengths <= cap)
+        for b in (64, 256, 1024):
+            if b <= cap:
+                low, high = curve.band(b)
+                yield f"F({b})", f"{law}, {name}", (low <= true.share[b] <= high, high - low)
+        first, last = curve.quantile_interval()
+        # An end that is not reached lies beyond what was observed.
+        start = float(curve.last or 0) if first is None else first
+        stop = math.inf if last is None else last
+        # An interval of whole lengths may be a single one.
+        yield "median length", f"{law}, {name}", (start <= true.median <= stop, stop - start + 1)
+
+
+def of_sweep(law: str, true: Truth, n: int, seed: int, draws: int) -> Iterator[tuple[str, str, Held]]:
+    rng = np.random.default_rng([seed, n, 7, *law.encode()])
+    lengths = _whole(LAWS[law](rng, n))
+    # One uniform a question decides right or wrong at every budget: a longer budget never spoils luck.
     luck = rng.random(n)
     thought = np.stack([luck < np.where(lengths <= b, ALPHA_C, ALPHA_T) for b in BUDGETS], axis=1)
     direct = np.repeat((rng.random(n) < NOTHINK)[:, None], len(BUDGETS), axis=1)
-    held: dict[str, bool] = {}
-    k = int(direct[:, 0].sum())
-    for method, interval in (("wilson", wilson(k, n)), ("clopper-pearson", clopper_pearson(k, n))):
-        held[method] = bool((interval.low or 0) <= NOTHINK <= (interval.high or 1))
-    curve = survival(spent, ended)
-    for b in (256, 1024):
-        low, high = curve.band(b)
-        held[f"kaplan-meier F({b})"] = low <= true.share[b] <= high
-    low_m, high_m = curve.quantile_interval()
-    held["kaplan-meier median"] = (low_m or 0) <= true.median <= (high_m or np.inf)
-    gap = difference_interval(direct[:, 2], thought[:, 2])
-    held["tax(512)"] = gap[0] <= true.taxes[2] <= gap[1]
-    if true.crossing is not None:
-        found = empirical_with_interval(BUDGETS, direct, thought, draws=draws, seed=seed)
-        held["bootstrap crossover"] = (found.low or 0) <= true.crossing <= (found.high or np.inf)
-    test = decreasing(spent, ended)
-    held["hazard test rejects"] = test is not None and test.p < 0.05
-    return held
+    found = empirical_with_interval(BUDGETS, direct, thought, draws=draws, seed=seed)
+    low = math.log2(found.low) if found.low else {"before": -math.inf, "beyond": math.inf}[found.low_is or ""]
+    high = math.log2(found.high) if found.high else {"before": -math.inf, "beyond": math.inf}[found.high_is or ""]
+    yield "crossover", law, (low <= true.crossing <= high, 1.0 if math.isinf(low) else high - low)
 
 
-def coverage(law: str, n: int, repetitions: int, draws: int = 400, seed: int = 0) -> dict[str, float]:
-    true = truth(LAWS[law])
-    rows = [repetition(law, true, n, seed + i, draws) for i in range(repetitions)]
-    return {name: float(np.mean([r[name] for r in rows])) for name in rows[0]}
+def of_effects(n: int, seed: int) -> Iterator[tuple[str, str, Held]]:
+    """Everything made of right and wrong alone."""
+    rng = np.random.default_rng([seed, n, 11])
+    for setting, chances in (("rare effects", (0.02, 0.02, 0.02, 0.08)), ("large effects", (0.05, 0.3, 0.2, 0.7))):
+        cells = [rng.random(n) < p for p in chances]
+        made = two_by_two(*cells)
+        true = chances[0] - chances[1] - chances[2] + chances[3]
+        yield "2x2 interaction", setting, (made.low <= true <= made.high, made.high - made.low)
+    lengths = rng.geometric(1 / 300, n)
+    first, total = lengths <= 256, lengths <= 384
+    ends = rng.random(n) < 0.9
+    split = np.where(first, ends, rng.random(n) < 0.6)
+    coupled = np.where(total, ends, rng.random(n) < 0.2)
+    halves = split_sample(split, first, coupled, total, seed=seed, draws=300)
+    if halves is not None:
+        yield "split sample", "the theory holds", (halves.consistent, halves.high - halves.low)
+    level = simultaneous(9)
+    family = []
+    for _ in range(9):
+        u = rng.random(n)
+        family.append(difference_interval(u < 0.75, (u < 0.7) | (u > 0.97), level=level))
+    true = 0.75 - 0.73
+    held = all(low <= true <= high for low, high in family)
+    yield "nine differences at once", "5 % and 3 % discordant", (held, min(high - low for low, high in family))
+    for part in hazard(lengths, np.ones(n, bool), [1, 101, 301, int(lengths.max()) + 2]).bins[:2]:
+        if part.low is not None and part.high is not None:
+            yield "hazard", "constant", (part.low <= 1 / 300 <= part.high, part.high - part.low)
 
 
-def verdict(law: str, name: str, value: float, slack: float = 0.0) -> bool:
-    """Whether a figure is within its bounds; `slack` widens them for few repetitions."""
-    if name == "hazard test rejects":
-        # Level where the hazard is constant or rises, power where it falls.
-        return value >= 0.8 if law in ("Weibull 0.7", "mixture") else value <= 0.065 + slack
-    upper = 1.0 if name == "clopper-pearson" else 0.975 + slack
-    return 0.93 - slack <= value <= upper
+def simulated(n: int, repetitions: int, draws: int = 400, laws: Sequence[str] = tuple(LAWS)) -> list[Line]:
+    seen: dict[tuple[str, str], list[Held]] = defaultdict(list)
+    for law in laws:
+        true = truth(law)
+        for i in range(repetitions):
+            for found in (of_lengths(law, true, n, i), of_sweep(law, true, n, i, draws)):
+                for quantity, setting, held in found:
+                    seen[quantity, setting].append(held)
+    for i in range(repetitions):
+        for quantity, setting, held in of_effects(n, i):
+            seen[quantity, setting].append(held)
+    lines = []
+    for (quantity, setting), rows in seen.items():
+        covered = float(np.mean([held for held, _ in rows]))
+        lines.append(Line(quantity, setting, n, covered, min(width for _, width in rows), len(rows)))
+    return lines
+
+
+def rejections(law: str, n: int, repetitions: int) -> float:
+    """How often the test of a falling hazard rejects at 5 %: its level where it does not fall, else its power."""
+    said = 0
+    for i in range(repetitions):
+        lengths = _whole(LAWS[law](np.random.default_rng([i, n, 13]), n))
+        test = decreasing(np.minimum(lengths, 2048), lengths <= 2048)
+        said += test is not None and test.p < 0.05
+    return said / repetitions
+
+
+def _print(quantity: str, setting: str, n: int, share: float, word: str) -> None:
+    print(f"{quantity:25} {setting:34} n = {n:<4} {100 * share:6.1f} %  {word}".rstrip(), flush=True)
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__)
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--repetitions", type=int, default=1000)
-    options.add_argument("--n", type=int, default=300)
+    options.add_argument("--n", type=int, nargs="+", default=[20, 50, 300])
     chosen = options.parse_args()
     failed = 0
-    for law in LAWS:
-        for name, value in coverage(law, chosen.n, chosen.repetitions).items():
-            good = verdict(law, name, value)
-            failed += not good
-            print(f"{law:12} {name:22} {100 * value:6.1f} %  {'' if good else 'OUT OF BOUNDS'}")
+    for n in chosen.n:
+        for line in (*shares(n), *pairs(n), *simulated(n, chosen.repetitions)):
+            failed += not line.good
+            _print(line.quantity, line.setting, n, line.covered, line.word)
+        for law in LAWS:
+            rate = rejections(law, n, chosen.repetitions)
+            high = law not in FALLING and rate > 0.065
+            failed += high
+            _print("falling hazard rejected", law, n, rate, "OVER" if high else "")
     return 1 if failed else 0
 
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import CensoredData, ecdf, logrank, norm
+from scipy.stats import CensoredData, beta, ecdf, logrank, norm
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Bools, Floats, Ints, aligned, bools, counts
+from thinkcap.statistics.precision import FEW
 
 _TINY = 1e-12
 """Slack for comparing a sum of 1/n steps with a quantile: 0.1 + 0.2 must reach 0.3."""
@@ -26,7 +27,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Survival:
-    """Kaplan-Meier: `share[i]` of chains have length <= `lengths[i]`; bands are log-log Greenwood."""
+    """Kaplan-Meier: `share[i]` of chains have length <= `lengths[i]`. Log-log bands, wider where few ended."""
 
     lengths: Floats
     share: Floats
@@ -89,7 +90,7 @@ def _censored(lengths: Ints, ended: Bools) -> CensoredData:
 
 
 def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survival:
-    """Kaplan-Meier by `scipy.stats.ecdf`, with log-log bands.
+    """Kaplan-Meier by `scipy.stats.ecdf`, with log-log bands, widened where few chains have ended or are left.
 
     Why log-log: linear Greenwood bands leave [0, 1] and undercover in the tails, where budgets are chosen.
     """
@@ -118,10 +119,32 @@ def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survi
     only = died > 0
     times, share, low, high = times[keep], share[keep], low[keep], high[keep]
     risk, died = risk[only], died[only]
+    low, high = _careful(share, low, high, risk, died, level)
     if share[-1] >= 1 - _TINY:
         low[-1], high[-1] = _all_ended(share, low, risk, level), 1.0
     early = np.sort(spent[spent < times[0]]).astype(np.float64)
     return Survival(times, share, low, high, risk, died, n, n - events, last, level, early)
+
+
+def _careful(
+    share: Floats, low: Floats, high: Floats, risk: Ints, died: Ints, level: float
+) -> tuple[Floats, Floats]:
+    """Widened to the exact interval of a share where at most ten ends have been seen or at most ten chains remain.
+
+    There log-log bands cover down to 87 %. The share's n is the one that gives Greenwood's variance: without
+    censoring, the number of chains.
+    """
+    low, high = low.copy(), high.copy()
+    inner = np.flatnonzero(share < 1 - _TINY)
+    greenwood = np.cumsum(died[inner] / (risk[inner] * (risk[inner] - died[inner])))
+    n = share[inner] / ((1 - share[inner]) * greenwood)
+    ended, left = n * share[inner], n * (1 - share[inner])
+    few = np.minimum(ended, left) <= FEW + 0.5
+    at, k, rest = inner[few], ended[few], left[few]
+    tail = (1 - level) / 2
+    low[at] = np.minimum(low[at], beta.ppf(tail, k, rest + 1))
+    high[at] = np.maximum(high[at], beta.ppf(1 - tail, k + 1, rest))
+    return low, high
 
 
 def _all_ended(share: Floats, low: Floats, risk: Ints, level: float) -> float:
