@@ -132,6 +132,27 @@ def shortest(node: Node) -> str:
     return shortest(node.node) * node.at_least if node.at_least else ""
 
 
+def longest(node: Node) -> float:
+    """Bytes of the longest text of this form, a character counted as one; endless where there is none."""
+    if isinstance(node, Text | Chars):
+        return node.least
+    if isinstance(node, Seq):
+        return sum(map(longest, node.parts))
+    if isinstance(node, Either):
+        return max(map(longest, node.options), default=0)
+    inner = longest(node.node) if node.at_most != 0 else 0
+    return inner * (inf if node.at_most is None else node.at_most) if inner else 0
+
+
+def within(node: Node, room: int) -> Node:
+    """The same form with repetitions cut short enough to end within `room` bytes; at worst one shortest text."""
+    for extra in (64, 32, 16, 8, 4, 2, 1, 0):
+        shorter = _cut(node, extra)
+        if longest(shorter) <= room:
+            return shorter
+    return Text(shortest(node))
+
+
 def lead(node: Node) -> tuple[str, Node]:
     """What every text of this form begins with, and the form of the rest."""
     said = ""
@@ -190,6 +211,18 @@ def gbnf(node: Node) -> str:
 
     first = f"root ::= {written(node, True)}"
     return "\n".join([first, *lines])
+
+
+def _cut(node: Node, extra: int) -> Node:
+    if isinstance(node, Seq):
+        return Seq(tuple(_cut(part, extra) for part in node.parts))
+    if isinstance(node, Either):
+        return Either(tuple(_cut(option, extra) for option in node.options))
+    if isinstance(node, Repeat):
+        most = node.at_least + extra
+        inner = _cut(node.node, extra)
+        return Repeat(inner, node.at_least, most if node.at_most is None else min(most, node.at_most))
+    return node
 
 
 def _large(node: Node) -> bool:

@@ -87,7 +87,8 @@ def response_form(wanted: Mapping[str, Any]) -> Node | None:
     if kind == "text":
         return None
     if kind == "json_object":
-        return _any_object(ANY_DEPTH)
+        # Not an empty one, which would say nothing.
+        return _entries(any_value(ANY_DEPTH - 1), at_least_one=True)
     if kind == "json_schema":
         inner = wanted.get("json_schema")
         schema = inner.get("schema") if isinstance(inner, Mapping) else None
@@ -279,7 +280,7 @@ class _Reader:
             if more is False:
                 return Text("{}")
             if more is True:
-                return _any_object(ANY_DEPTH)
+                return _entries(any_value(ANY_DEPTH - 1))
             return _entries(self.form(more, f"{where}.additionalProperties", refs))
         members = [
             (
@@ -337,9 +338,10 @@ def _list(first: Sequence[Node], item: Node, least: int, most: int | None) -> No
     return Seq((Text("["), inner if least else maybe(inner), Text("]")))
 
 
-def _entries(value: Node) -> Node:
+def _entries(value: Node, at_least_one: bool = False) -> Node:
     entry = Seq((Text('"'), Repeat(CHARACTER, 1), Text('"'), _COLON, value))
-    return Seq((Text("{"), maybe(Seq((entry, repeated(Seq((_COMMA, entry)))))), Text("}")))
+    inner = Seq((entry, repeated(Seq((_COMMA, entry)))))
+    return Seq((Text("{"), inner if at_least_one else maybe(inner), Text("}")))
 
 
 def any_value(depth: int) -> Node:
@@ -348,10 +350,6 @@ def any_value(depth: int) -> Node:
         return Either(plain)
     inner = any_value(depth - 1)
     return Either((*plain, _entries(inner), _list((), inner, 0, None)))
-
-
-def _any_object(depth: int) -> Node:
-    return _entries(any_value(depth - 1))
 
 
 def _string(schema: Mapping[str, Any], where: str) -> Node:

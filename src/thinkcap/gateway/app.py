@@ -21,6 +21,7 @@ from thinkcap.gateway import chat, pages, replies
 from thinkcap.gateway.auth import Keys
 from thinkcap.gateway.choose import Choice, choose
 from thinkcap.gateway.config import ServeConfig
+from thinkcap.gateway.json_answers import held
 from thinkcap.gateway.limits import Admission, Place, check_origin, read_body
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
@@ -157,6 +158,7 @@ class Gateway:
             turn.arrived,
             config.ping_s,
             room,
+            await held(question, served.engine, call.wishes.json),
         )
         if call.stream:
             await turn.stream(streamed(job), choice, cap)

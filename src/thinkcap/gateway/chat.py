@@ -18,6 +18,7 @@ from thinkcap.core.types import Question, Request, Run, Sampling
 from thinkcap.gateway import replies
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.flows import Stops, check_answer_pass, insured, readable, structured
+from thinkcap.gateway.json_answers import Held
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import Finished
@@ -50,8 +51,17 @@ class Job:
     room: int | None = None
     """Tokens the context window leaves after the prompt; None where nobody can say."""
 
+    held: Held | None = None
+    """What a response format holds the answer to."""
+
     def flow(self) -> Flow:
-        spec, question, cap = self.choice.spec, self.question, self.inner_cap
+        if self.held is not None and self.held.draft:
+            return self.held.drafted(self._policy, self.question, self.inner_cap)
+        flow = self._policy(self.question, self.inner_cap)
+        return flow if self.held is None else self.held.direct(flow, self.inner_cap)
+
+    def _policy(self, question: Question, cap: int) -> Flow:
+        spec = self.choice.spec
         bound = bool(question.tools or question.format or question.options.keys() - {"stop"})
         flow = spec.bind()(question, cap)
         if bound and spec.name != "nothink":
@@ -191,17 +201,22 @@ def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: 
         content = stops.take(replies.clean(answer.text or ""))
         content += stops.rest()
         stopped = stops.hit
+    complete = replies.is_json(content) if job.call.format else None
     final = answer.completion
     if final is not None and final.extras.get("tool_calls"):
         finish = "tool_calls"
-    elif stopped or (final is not None and final.ended) or (final is None and not answer.notes.get("guessed")):
+    elif (
+        stopped
+        or (final is not None and final.ended)
+        or (final is None and not answer.notes.get("guessed"))
+        or answer.notes.get("json_whole")
+    ):
         finish = "stop"
     else:
         finish = "length"
     thoughts = [
         step.completion.thought for step in run.steps if step.request.shown != "hidden" and step.completion.thought
     ]
-    complete = replies.is_json(content) if job.call.format else None
     done = Finished(index, run, content, replies.clean("\n".join(thoughts)), finish, complete)
     job.metrics.ran(job.served, job.choice.spec.name, run, done.fallback)
     if done.empty:

@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -69,7 +70,9 @@ class Finished:
                     "forced_tokens": step.completion.forced,
                     "ended": step.completion.ended,
                 }
-                for step in self.run.steps
+                for step, following in zip_longest(self.run.steps, self.run.steps[1:])
+                # A pass that found no room and was tried again with less to say is not told.
+                if step.completion.spent or not following or following.request.stage != step.request.stage
             ],
             "answered_by": answer.stage,
             "complete": self.finish != "length",
@@ -82,7 +85,9 @@ class Finished:
         if self.json_complete is not None:
             found["json_complete"] = self.json_complete
         notes = {
-            k: v for k, v in answer.notes.items() if k in ("votes", "agree", "rounds", "converged", "guessed")
+            k: v
+            for k, v in answer.notes.items()
+            if k in ("votes", "agree", "rounds", "converged", "guessed", "drafted", "json_closed")
         }
         return {**found, **notes}
 

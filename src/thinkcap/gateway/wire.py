@@ -104,6 +104,8 @@ class Wishes(Struct, forbid_unknown_fields=True):
     options: dict[str, bool | int | float | str] | None = None
     kind: Literal["number", "math", "label"] | None = None
     reasoning_field: Field | None = None
+    json: Literal["direct", "drafted"] | None = None
+    """How an answer under a response format is come by; None: as suits the model."""
 
 
 class ChatRequest(Struct):

@@ -6,10 +6,19 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["pebble_gguf", "pebble_hf", "pebble_profile"]
+__all__ = ["bundled_fingerprint", "pebble_gguf", "pebble_hf", "pebble_profile"]
+
+
+@cache
+def bundled_fingerprint() -> str:
+    """What the embedded engine calls the GGUF file's weights."""
+    hashes = json.loads((Path(str(files("thinkcap.model"))) / "hashes.json").read_text())
+    return f"gguf-{hashes['pebble.gguf']['sha256'][:32]}"
 
 
 def pebble_gguf() -> Path:
