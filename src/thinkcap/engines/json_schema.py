@@ -19,17 +19,26 @@ from typing import Any
 
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.names import nearest
-from thinkcap.engines.grammar import NEVER, Chars, Either, Node, Repeat, Seq, Text, either, maybe, repeated
+from thinkcap.engines.grammar import NEVER, Node, Repeat, Seq, Text, either
 from thinkcap.engines.json_numbers import integers, numbers
 from thinkcap.engines.json_patterns import FORMATS, pattern
+from thinkcap.engines.json_shapes import (
+    ANY_DEPTH,
+    BOOLEAN,
+    CHARACTER,
+    COLON,
+    MOST_REPEATS,
+    NULL,
+    any_value,
+    entries_of,
+    few,
+    list_of,
+    members_of,
+)
 
-ANY_DEPTH = 3
-"""Levels of objects and lists where a schema says nothing about them."""
 _REF_DEPTH = 3
 """Times a reference may lead back to itself."""
 _MOST_NODES = 20_000
-_MOST_REPEATS = 1000
-"""Servers write counted repetitions out; a longer text is never asked for, which the schema allows."""
 
 _ANNOTATIONS = frozenset(
     {
@@ -57,29 +66,6 @@ _OF_TYPE: Mapping[str, frozenset[str]] = {
 _ANYWHERE = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "nullable"})
 _KNOWN = _ANYWHERE.union(_ANNOTATIONS, *_OF_TYPE.values())
 
-_HEX = "0-9a-fA-F"
-CHARACTER: Node = Either(
-    (
-        Chars(r"^\"\\\x00-\x1F\x7F"),
-        # Halves of surrogate pairs are left out: alone they are no text.
-        Seq(
-            (
-                Text("\\"),
-                Either(
-                    (
-                        Chars(r"\"\\/bfnrt"),
-                        Seq((Text("u"), Chars("0-9a-cA-Ce-fE-F"), Repeat(Chars(_HEX), 3, 3))),
-                        Seq((Text("u"), Chars("dD"), Chars("0-7"), Repeat(Chars(_HEX), 2, 2))),
-                    )
-                ),
-            )
-        ),
-    )
-)
-_STRING = Seq((Text('"'), Repeat(CHARACTER), Text('"')))
-_NULL, _BOOLEAN = Text("null"), Either((Text("true"), Text("false")))
-_COLON, _COMMA = Seq((Text(":"), maybe(Text(" ")))), Seq((Text(","), maybe(Text(" "))))
-
 
 def response_form(wanted: Mapping[str, Any]) -> Node | None:
     """The form an OpenAI `response_format` asks for; None where it asks for none."""
@@ -88,7 +74,7 @@ def response_form(wanted: Mapping[str, Any]) -> Node | None:
         return None
     if kind == "json_object":
         # Not an empty one, which would say nothing.
-        return _entries(any_value(ANY_DEPTH - 1), at_least_one=True)
+        return entries_of(any_value(ANY_DEPTH - 1), at_least_one=True)
     if kind == "json_schema":
         inner = wanted.get("json_schema")
         schema = inner.get("schema") if isinstance(inner, Mapping) else None
@@ -139,7 +125,7 @@ class _Reader:
         if "allOf" in schema:
             return self.form(self._merged(schema, where), where, refs)
         found = self._plain(schema, where, refs)
-        return either((found, _NULL)) if schema.get("nullable") is True else found
+        return either((found, NULL)) if schema.get("nullable") is True else found
 
     def _plain(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Node:
         for name in ("enum", "const"):
@@ -158,8 +144,8 @@ class _Reader:
             "string": lambda: _string(schema, where),
             "integer": lambda: integers(*_bounds(schema, where)),
             "number": lambda: numbers(*_bounds(schema, where)),
-            "boolean": lambda: _BOOLEAN,
-            "null": lambda: _NULL,
+            "boolean": lambda: BOOLEAN,
+            "null": lambda: NULL,
         }
         if not isinstance(kinds, Sequence) or not all(isinstance(kind, str) for kind in kinds):
             raise _odd("type", kinds, where, "a name or a list of names")
@@ -231,7 +217,7 @@ class _Reader:
         if refs.count(ref) >= _REF_DEPTH:
             return NEVER
         found = self.form(self._target(ref, where), str(ref), (*refs, ref))
-        return either((found, _NULL)) if schema.get("nullable") is True else found
+        return either((found, NULL)) if schema.get("nullable") is True else found
 
     def _target(self, ref: Any, where: str) -> Any:
         if not isinstance(ref, str) or not ref.startswith("#"):
@@ -280,16 +266,16 @@ class _Reader:
             if more is False:
                 return Text("{}")
             if more is True:
-                return _entries(any_value(ANY_DEPTH - 1))
-            return _entries(self.form(more, f"{where}.additionalProperties", refs))
+                return entries_of(any_value(ANY_DEPTH - 1))
+            return entries_of(self.form(more, f"{where}.additionalProperties", refs))
         members = [
             (
-                Seq((Text(written(name)), _COLON, self.form(inner, f"{where}.{name}", refs))),
+                Seq((Text(written(name)), COLON, self.form(inner, f"{where}.{name}", refs))),
                 name in required,
             )
             for name, inner in properties.items()
         ]
-        return Seq((Text("{"), _members(members), Text("}")))
+        return Seq((Text("{"), members_of(members), Text("}")))
 
     def _array(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Node:
         least, most = _count(schema, "minItems", where) or 0, _count(schema, "maxItems", where)
@@ -300,56 +286,7 @@ class _Reader:
         # Python's tuples: what follows the named items is not forbidden there, and never wanted.
         rest = schema.get("items", not first)
         item = NEVER if rest is False else self.form(rest, f"{where}.items", refs)
-        return _list(first, item, least, most)
-
-
-def _members(members: Sequence[tuple[Node, bool]]) -> Node:
-    """Members in their order, commas between those that are there."""
-    # `rest` is what follows once something stands, `start` what follows while nothing does.
-    rest: Node = Seq(())
-    start: Node = Seq(())
-    for member, needed in reversed(members):
-        taken = Seq((member, rest))
-        after = Seq((_COMMA, member, rest))
-        if needed:
-            start, rest = taken, after
-        else:
-            start = either((taken, start)) if member.least < inf else start
-            rest = either((after, rest)) if member.least < inf else rest
-    return start
-
-
-def _list(first: Sequence[Node], item: Node, least: int, most: int | None) -> Node:
-    fixed = list(first)
-    if most is not None:
-        fixed, most = fixed[:most], max(0, most - len(first))
-    least = max(0, least - len(fixed))
-    if fixed:
-        inner: Node = fixed[0]
-        for node in fixed[1:]:
-            inner = Seq((inner, _COMMA, node))
-        more = repeated(Seq((_COMMA, item)), least, _few(most))
-        return Seq((Text("["), inner, more, Text("]")))
-    if item.least == inf or most == 0:
-        return Text("[]") if least == 0 else NEVER
-    if most is not None and least > most:
-        return NEVER
-    inner = Seq((item, repeated(Seq((_COMMA, item)), max(0, least - 1), _few(None if most is None else most - 1))))
-    return Seq((Text("["), inner if least else maybe(inner), Text("]")))
-
-
-def _entries(value: Node, at_least_one: bool = False) -> Node:
-    entry = Seq((Text('"'), Repeat(CHARACTER, 1), Text('"'), _COLON, value))
-    inner = Seq((entry, repeated(Seq((_COMMA, entry)))))
-    return Seq((Text("{"), inner if at_least_one else maybe(inner), Text("}")))
-
-
-def any_value(depth: int) -> Node:
-    plain = (_STRING, numbers(None, None), _BOOLEAN, _NULL)
-    if not depth:
-        return Either(plain)
-    inner = any_value(depth - 1)
-    return Either((*plain, _entries(inner), _list((), inner, 0, None)))
+        return list_of(first, item, least, most)
 
 
 def _string(schema: Mapping[str, Any], where: str) -> Node:
@@ -366,15 +303,11 @@ def _string(schema: Mapping[str, Any], where: str) -> Node:
             )
         found = pattern(str(schema["pattern"]), where) if name == "pattern" else FORMATS[schema["format"]]
         return Seq((Text('"'), found, Text('"')))
-    if least > _MOST_REPEATS:
-        raise _cannot(f"a minLength above {_MOST_REPEATS}", where)
+    if least > MOST_REPEATS:
+        raise _cannot(f"a minLength above {MOST_REPEATS}", where)
     if most is not None and least > most:
         return NEVER
-    return Seq((Text('"'), Repeat(CHARACTER, least, _few(most)), Text('"')))
-
-
-def _few(most: int | None) -> int | None:
-    return None if most is None else min(most, _MOST_REPEATS)
+    return Seq((Text('"'), Repeat(CHARACTER, least, few(most)), Text('"')))
 
 
 def _bounds(schema: Mapping[str, Any], where: str) -> tuple[Any, Any, bool, bool]:

@@ -1,0 +1,95 @@
+"""The shapes JSON is made of, as forms of text: strings, lists, objects, any value a few levels deep.
+
+>>> from thinkcap.engines.grammar import complete
+>>> complete(any_value(2), '{"a": [1, "b"]}')
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from thinkcap.engines.grammar import NEVER, Chars, Either, Node, Repeat, Seq, Text, either, maybe, repeated
+from thinkcap.engines.json_numbers import numbers
+
+ANY_DEPTH = 3
+"""Levels of objects and lists where a schema says nothing about them."""
+MOST_REPEATS = 1000
+"""Servers write counted repetitions out; a longer text is never asked for, which the schema allows."""
+
+_HEX = "0-9a-fA-F"
+CHARACTER: Node = Either(
+    (
+        Chars(r"^\"\\\x00-\x1F\x7F"),
+        # Halves of surrogate pairs are left out: alone they are no text.
+        Seq(
+            (
+                Text("\\"),
+                Either(
+                    (
+                        Chars(r"\"\\/bfnrt"),
+                        Seq((Text("u"), Chars("0-9a-cA-Ce-fE-F"), Repeat(Chars(_HEX), 3, 3))),
+                        Seq((Text("u"), Chars("dD"), Chars("0-7"), Repeat(Chars(_HEX), 2, 2))),
+                    )
+                ),
+            )
+        ),
+    )
+)
+STRING = Seq((Text('"'), Repeat(CHARACTER), Text('"')))
+NULL, BOOLEAN = Text("null"), Either((Text("true"), Text("false")))
+COLON, COMMA = Seq((Text(":"), maybe(Text(" ")))), Seq((Text(","), maybe(Text(" "))))
+
+
+def members_of(members: Sequence[tuple[Node, bool]]) -> Node:
+    """Members in their order, commas between those that are there."""
+    # `rest` is what follows once something stands, `start` what follows while nothing does.
+    rest: Node = Seq(())
+    start: Node = Seq(())
+    for member, needed in reversed(members):
+        taken = Seq((member, rest))
+        after = Seq((COMMA, member, rest))
+        if needed:
+            start, rest = taken, after
+        else:
+            start = either((taken, start)) if member.least < inf else start
+            rest = either((after, rest)) if member.least < inf else rest
+    return start
+
+
+def list_of(first: Sequence[Node], item: Node, least: int, most: int | None) -> Node:
+    fixed = list(first)
+    if most is not None:
+        fixed, most = fixed[:most], max(0, most - len(first))
+    least = max(0, least - len(fixed))
+    if fixed:
+        inner: Node = fixed[0]
+        for node in fixed[1:]:
+            inner = Seq((inner, COMMA, node))
+        more = repeated(Seq((COMMA, item)), least, few(most))
+        return Seq((Text("["), inner, more, Text("]")))
+    if item.least == inf or most == 0:
+        return Text("[]") if least == 0 else NEVER
+    if most is not None and least > most:
+        return NEVER
+    inner = Seq((item, repeated(Seq((COMMA, item)), max(0, least - 1), few(None if most is None else most - 1))))
+    return Seq((Text("["), inner if least else maybe(inner), Text("]")))
+
+
+def entries_of(value: Node, at_least_one: bool = False) -> Node:
+    entry = Seq((Text('"'), Repeat(CHARACTER, 1), Text('"'), COLON, value))
+    inner = Seq((entry, repeated(Seq((COMMA, entry)))))
+    return Seq((Text("{"), inner if at_least_one else maybe(inner), Text("}")))
+
+
+def any_value(depth: int) -> Node:
+    plain = (STRING, numbers(None, None), BOOLEAN, NULL)
+    if not depth:
+        return Either(plain)
+    inner = any_value(depth - 1)
+    return Either((*plain, entries_of(inner), list_of((), inner, 0, None)))
+
+
+def few(most: int | None) -> int | None:
+    return None if most is None else min(most, MOST_REPEATS)
