@@ -108,6 +108,15 @@ async def test_a_finished_study_may_grow(config: StudyConfig) -> None:
     assert not Path("runs").exists()
 
 
+async def test_a_folder_named_for_a_study_keeps_to_it(config: StudyConfig) -> None:
+    await done(config)
+    with pytest.raises(ConfigError, match=r"larger than the one 'slow_engine-factory-questions-[0-9a-f]{8}'"):
+        await done(replace(config, limit=None, out=Path("runs/study")))
+    again, engine = await done(replace(config, out=Path("runs/study")))
+    assert len(again.rows) == 32
+    assert engine.calls == []
+
+
 async def test_a_real_folder_of_an_older_version_stays(config: StudyConfig) -> None:
     old = Path("runs/study")
     old.mkdir(parents=True)

@@ -49,7 +49,8 @@ def _word(name: str) -> str:
 
 
 def refuse_other(folder: Path, study: Mapping[str, Any]) -> None:
-    """A folder with a finished study takes the same one, or one that has all of it and more; no other."""
+    """A folder with a finished study takes the same one, or, where a person named it, one that has all of it and
+    more; no other."""
     if not (folder / "summary.json").exists():
         return
     advice = "choose another --out, or give none for a folder of its own"
@@ -61,6 +62,9 @@ def refuse_other(folder: Path, study: Mapping[str, Any]) -> None:
             changed.append("limit")
         if not _cells(finished) <= _cells(study):
             changed.append("policies or budgets")
+        if not changed and run_name(study) != (name := run_name(finished)) == folder.resolve().name:
+            # Grown under its old name, it would stand in the way of the study that name is for.
+            changed.append(f"larger than the one '{name}' is named for")
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as err:
         raise ConfigError(
             f"'{folder}' holds a finished study whose study.toml cannot be read ({err}); {advice}"
