@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +61,9 @@ class AtCap:
         )
 
 
-async def compare(task: Task, caps: tuple[int, ...], profile: Profile | None, traces: Path) -> list[AtCap]:
+async def compare(
+    task: Task, caps: tuple[int, ...], profile: Profile | None, traces: Path, tell: Callable[[AtCap], None]
+) -> None:
     bare = await open_engine("bundled")
     with TraceStore.open(traces, bare.card.fingerprint) as store:
         models = Models([Served("pebble", Remembering(bare, store), profile)])
@@ -74,7 +77,8 @@ async def compare(task: Task, caps: tuple[int, ...], profile: Profile | None, tr
                 aiohttp.ClientSession(base, timeout=aiohttp.ClientTimeout(3600)) as session,
                 Grader() as grader,
             ):
-                return [await _at(session, grader, task, cap) for cap in caps]
+                for cap in caps:
+                    tell(await _at(session, grader, task, cap))
         finally:
             server.should_exit = True
             await serving
@@ -116,9 +120,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         traces = args.traces or Path(folder) / "traces.sqlite"
         task = load("families", limit=args.questions, seed=args.seed)
-        found = asyncio.run(compare(task, CAPS, profile_of("bundled", args.profile), traces))
-    for row in found:
-        print(row)
+        found: list[AtCap] = []
+
+        def tell(row: AtCap) -> None:
+            found.append(row)
+            print(row, flush=True)
+
+        asyncio.run(compare(task, CAPS, profile_of("bundled", args.profile), traces, tell))
     raise SystemExit(any(row.hurts for row in found))
 
 

@@ -48,6 +48,9 @@ def test_the_python_example(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(example.replace("limit=20", "limit=2").replace("64:512:64", "64,128"))
     said = run("example.py", cwd=tmp_path).splitlines()
     assert len(said) == 1 + 4 * 2
+    (shown,) = re.findall(r"print\(reply.*# (.*)", example)
+    assert said[0] == shown
+    assert (tmp_path / "runs/mine/report.html").exists()
 
 
 def test_the_folder_it_shows_is_the_default_one() -> None:

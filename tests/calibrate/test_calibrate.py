@@ -7,12 +7,13 @@ import pytest
 from click.testing import CliRunner
 
 from thinkcap.calibrate.calibrate import calibrate
-from thinkcap.calibrate.profile import Profile
+from thinkcap.calibrate.profile import RIVAL, Profile
 from thinkcap.cli.calibrate import command
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.types import Answer, Completion, Graded, Question, Request, Run, Step
-from thinkcap.policies.registry import parse
+from thinkcap.policies.registry import PolicySpec, facts, parse
 from thinkcap.statistics.precision import wilson
+from thinkcap.study.config import StudyConfig
 from thinkcap.study.rows import Row, make_row, write_parquet
 from thinkcap.study.summary import summarise, write_summary
 
@@ -94,6 +95,12 @@ def test_a_study_that_cannot_say_when_thinking_pays_is_refused(tmp_path: Path) -
     write_summary(summarise(rows, {}), tmp_path / "summary.json")
     with pytest.raises(DataError, match="--policy nothink,think,close,split"):
         calibrate(tmp_path)
+
+
+def test_what_a_study_measures_by_default_can_be_calibrated() -> None:
+    default = [plan.spec for plan in StudyConfig().policies]
+    assert PolicySpec(RIVAL) in default
+    assert not facts(PolicySpec(RIVAL)).may_be_empty
 
 
 def test_a_profile_says_where_it_may_be_worse_than_none(folder: Path, tmp_path: Path) -> None:

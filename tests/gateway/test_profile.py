@@ -54,5 +54,8 @@ async def test_no_request_fails_and_no_cap_is_surely_worse(
 ) -> None:
     gateway = bench()
     task = load("families", limit=questions, seed=0)
-    found = await gateway.compare(task, caps or gateway.CAPS, profile_of("bundled"), tmp_path / "traces.sqlite")
+    found: list[Any] = []
+    profile = profile_of("bundled")
+    await gateway.compare(task, caps or gateway.CAPS, profile, tmp_path / "traces.sqlite", found.append)
+    assert found
     assert [str(row) for row in found if row.hurts] == []
