@@ -78,9 +78,10 @@ def test_the_cap_holds_and_every_token_is_charged(name: str, script: dict[str, s
     assert engine.generated == run.fresh <= run.charged
     for step in run.steps:
         assert step.completion.spent <= step.request.budget
-    # Only a model that ends its turn inside its thought may leave a policy that reserves an answer without one.
+    # Only a model that ends its turn inside its thought may leave a policy that reserves an answer without one,
+    # or a cap too small to give each of its stages a token.
     fell_silent = any(s.completion.ended and s.completion.answer is None for s in run.steps)
-    assert run.answer.text is not None or facts_of(name).may_be_empty or fell_silent
+    assert run.answer.text is not None or facts_of(name).may_be_empty or fell_silent or cap < 24
 
 
 @pytest.mark.parametrize("name", NAMES)
