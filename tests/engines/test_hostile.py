@@ -22,9 +22,9 @@ from thinkcap.core.errors import (
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Question, Request
 from thinkcap.engines import open_engine
-from thinkcap.engines.client import Patience
+from thinkcap.engines.retry import RetryPolicy
 
-HASTY = Patience(connect_s=1, first_byte_s=0.5, between_bytes_s=0.5, total_s=1.0, attempts=3, pause_s=0.02)
+HASTY = RetryPolicy(connect_s=1, first_byte_s=0.5, between_bytes_s=0.5, total_s=1.0, attempts=3, pause_s=0.02)
 
 
 def asked(mode: str = "think", budget: int = 100) -> Request:
@@ -50,7 +50,7 @@ def at_first(behaviour: str):  # type: ignore[no-untyped-def]
 
 
 async def opened(server: Hostile, **options: object) -> Engine:
-    return await open_engine(f"{server.url}#small", **{"patience": HASTY, **options})
+    return await open_engine(f"{server.url}#small", **{"retry": HASTY, **options})
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -197,7 +197,7 @@ async def test_tokens_nobody_counted_are_estimated_and_labelled() -> None:
 
 async def test_cancelling_closes_the_request() -> None:
     async with Hostile(always("never")) as server:
-        engine = await opened(server, patience=Patience())
+        engine = await opened(server, retry=RetryPolicy())
         task = asyncio.create_task(complete(engine, asked()))
         await asyncio.sleep(0.1)
         task.cancel()
@@ -210,10 +210,10 @@ async def test_cancelling_closes_the_request() -> None:
 
 async def test_a_dead_address_and_wrong_names_get_one_line() -> None:
     with pytest.raises(EngineUnreachable, match="is the server running"):
-        await open_engine("http://127.0.0.1:9/v1#x", patience=HASTY)
+        await open_engine("http://127.0.0.1:9/v1#x", retry=HASTY)
     async with Hostile() as server:
         with pytest.raises(ConfigError, match="did you mean 'small'"):
-            await open_engine(f"{server.url}#smal", patience=HASTY)
+            await open_engine(f"{server.url}#smal", retry=HASTY)
     for wrong, words in {
         "http:///v1": "no host",
         "http://a:b@host/v1": "THINKCAP_API_KEY",

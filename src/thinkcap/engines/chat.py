@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.prompts import HERE
-from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Mode, Request, Sampling, Span
+from thinkcap.engines.answers import OVERRUN, ChatAnswer, ChatReply, Usage, fitting, read_answer, read_event
 from thinkcap.engines.canary import Served
-from thinkcap.engines.client import Client
+from thinkcap.engines.client import Client, HangUp
 from thinkcap.engines.manner import CLOSE, OPEN, Manner, switches
 
 Dialect = str
@@ -55,6 +56,7 @@ class ChatEngine:
         dialect: Dialect,
         path: str,
         count: Callable[[str], Awaitable[int]] | None = None,
+        cuts_overrun: bool = False,
     ) -> None:
         self.card = card
         self._client = client
@@ -63,6 +65,7 @@ class ChatEngine:
         self._dialect = dialect
         self._path = path
         self._count = count
+        self._cuts_overrun = cuts_overrun
         self._slots = asyncio.Semaphore(card.concurrency)
         self._served = Served(card.model)
         self._limit_name = "max_tokens"
@@ -98,7 +101,7 @@ class ChatEngine:
             body |= {"top_p": sampling.top_p, "seed": sampling.seed}
         async with self._slots:
             try:
-                reply = await self._reply({**body, self._limit_name: limit}, emit)
+                reply = await self._reply(body, limit, emit)
             except EngineRefused as err:
                 # OpenAI's reasoning models know the limit only under its newer name.
                 if (
@@ -108,7 +111,7 @@ class ChatEngine:
                 ):
                     raise
                 self._limit_name = "max_completion_tokens"
-                reply = await self._reply({**body, self._limit_name: limit}, emit)
+                reply = await self._reply(body, limit, emit)
         self._served.check(reply.model)
         return await self._output(reply, limit)
 
@@ -118,133 +121,77 @@ class ChatEngine:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def _reply(self, body: Mapping[str, Any], emit: Emit | None) -> Reply:
+    async def _reply(self, body: Mapping[str, Any], limit: int, emit: Emit | None) -> ChatReply:
+        body = {**body, self._limit_name: limit}
         if emit is None:
-            return await self._client.post(self._path, body, Reply.whole)
-        reply = Reply()
+            return await self._client.send(
+                self._path, msgspec.json.encode(body), lambda raw: ChatReply.whole(read_answer(raw))
+            )
+        reply = ChatReply()
 
-        def take(event: Any) -> bool:
+        def take(event: ChatAnswer) -> bool:
             for delta in reply.add(event):
                 emit(delta)
+            if reply.pieces > limit + OVERRUN:
+                raise HangUp
             return reply.finish is not None
 
-        await self._client.stream(
-            self._path, {**body, "stream": True, "stream_options": {"include_usage": True}}, take
-        )
+        streaming = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        await self._client.stream(self._path, streaming, take, lambda raw: read_event(raw)[0])
+        if reply.pieces > limit + OVERRUN:
+            reply.finish, reply.usage = "length", Usage(completion_tokens=reply.pieces)
         return reply
 
-    async def _output(self, reply: Reply, limit: int) -> Output:
+    async def _output(self, reply: ChatReply, limit: int) -> Output:
         if reply.finish == "content_filter":
             raise EngineRefused(f"the server's content filter stopped an answer of '{self.card.model}'")
         if reply.finish not in ("stop", "length", "tool_calls", "function_call"):
             raise EngineGarbled(f"the server stopped for '{reply.finish}'; wanted stop, length or tool_calls")
+        usage = reply.usage or Usage()
+        finish, tokens, over = reply.finish, usage.completion_tokens, 0
+        if tokens is not None and tokens > limit:
+            finish, tokens, over = "length", limit, tokens - limit
+            self._cut(reply, limit, limit + over)
         text, thought, answer = reply.content, None, None
         if reply.thought.strip():
             thought, answer = reply.thought.strip("\n"), reply.content.lstrip("\n") or None
             text = f"{OPEN}\n{thought}" + ("" if answer is None else f"\n{CLOSE}\n\n{answer}")
-        extras: dict[str, Any] = {}
+        extras: dict[str, Any] = {"over_limit": over} if over else {}
         if reply.calls:
             extras["tool_calls"] = [reply.calls[i] for i in sorted(reply.calls)]
         if reply.logprobs is not None:
             extras["logprobs"] = reply.logprobs
-        usage = reply.usage or {}
-        tokens = usage.get("completion_tokens")
-        if not isinstance(tokens, int):
-            tokens = min(limit, await self._counted(text) + (reply.finish != "length"))
+        if tokens is None:
+            tokens = min(limit, await self._counted(text) + (finish != "length"))
             extras["tokens_source"] = "counted" if self._count else "estimated"
-        if tokens > limit:
+        return Output(
+            text,
+            finish != "length",
+            tokens,
+            thought=thought,
+            answer=answer,
+            fresh=tokens + over,
+            prompt_tokens=usage.prompt_tokens or 0,
+            think_tokens=min(tokens, usage.reasoning_tokens or 0),
+            finish=finish,
+            extras=extras,
+        )
+
+    def _cut(self, reply: ChatReply, limit: int, tokens: int) -> None:
+        """A server that writes beyond its limit: who serves others hands on what fits and says so, a study cannot
+        use it."""
+        if not self._cuts_overrun:
             raise EngineRefused(
                 f"the server generated {tokens} tokens where {self._limit_name} was {limit}: it does not hold the "
                 f"limit, so nothing can be promised about a cap"
             )
-        details = usage.get("completion_tokens_details") or {}
-        return Output(
-            text,
-            reply.finish != "length",
-            tokens,
-            thought=thought,
-            answer=answer,
-            fresh=tokens,
-            prompt_tokens=int(usage.get("prompt_tokens") or 0),
-            think_tokens=int(details.get("reasoning_tokens") or 0),
-            finish=reply.finish,
-            extras=extras,
-        )
+        kept = len(fitting(reply.thought + reply.content, tokens, limit))
+        reply.content = reply.content[: max(0, kept - len(reply.thought))]
+        reply.thought = reply.thought[:kept]
 
     async def _counted(self, text: str) -> int:
         # About four characters a token where nobody can say.
         return await self._count(text) if self._count else -(-len(text) // 4)
-
-
-@dataclass
-class Reply:
-    """One answer, whole or put together from a stream."""
-
-    content: str = ""
-    thought: str = ""
-    finish: str | None = None
-    model: str | None = None
-    usage: Mapping[str, Any] | None = None
-    calls: dict[int, dict[str, Any]] = field(default_factory=dict)
-    logprobs: Any = None
-
-    @classmethod
-    def whole(cls, answer: Any) -> Reply:
-        choice = answer["choices"][0]
-        message = choice["message"]
-        return cls(
-            content=(message.get("content") or "").lstrip("\n"),
-            thought=message.get("reasoning_content") or message.get("reasoning") or "",
-            finish=str(choice["finish_reason"]),
-            model=answer.get("model"),
-            usage=answer.get("usage"),
-            calls=dict(enumerate(message.get("tool_calls") or ())),
-            logprobs=choice.get("logprobs"),
-        )
-
-    def add(self, event: Any) -> list[Delta]:
-        """Takes one event of a stream; what a reader may see of it comes back."""
-        self.model = event.get("model") or self.model
-        self.usage = event.get("usage") or self.usage
-        shown: list[Delta] = []
-        for choice in event["choices"]:
-            delta = choice.get("delta") or {}
-            thought = delta.get("reasoning_content") or delta.get("reasoning") or ""
-            content = delta.get("content") or ""
-            # `transformers serve` streams the empty thought of the prompt, and the blank lines after it.
-            if not self.content:
-                content = content.lstrip("\n")
-            blank = not self.thought.strip()
-            self.thought += thought
-            if thought and self.thought.strip():
-                shown.append(Delta(self.thought if blank else thought, "thought"))
-            if content:
-                # Without a reasoning field the content may hold the tags itself: the splitter looks.
-                shown.append(Delta(content, "answer" if self.thought.strip() else None))
-            self.content += content
-            for call in delta.get("tool_calls") or ():
-                self._call(call)
-            if (odds := choice.get("logprobs")) is not None:
-                self._odds(odds)
-            self.finish = choice.get("finish_reason") or self.finish
-        return shown
-
-    def _odds(self, piece: Mapping[str, Any]) -> None:
-        """Log probabilities come with the tokens they are of; the lists of all events are one."""
-        held = self.logprobs or {}
-        self.logprobs = {**held, **piece}
-        for name, found in piece.items():
-            if isinstance(found, list):
-                self.logprobs[name] = [*(held.get(name) or ()), *found]
-
-    def _call(self, piece: Mapping[str, Any]) -> None:
-        call = self.calls.setdefault(
-            int(piece.get("index", 0)), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-        )
-        call["id"] = piece.get("id") or call["id"]
-        function = piece.get("function") or {}
-        call["function"]["name"] += function.get("name") or ""
-        call["function"]["arguments"] += function.get("arguments") or ""
 
 
 def _inserted(messages: Sequence[Mapping[str, Any]], inserts: Sequence[Span], stage: str) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 A call has one deadline that covers all its tries. What may work on a second try is tried again, with a pause
 that grows and is never the same for all callers. A stream is tried again only while nobody has seen a piece
-of it: half an answer is never taken for a whole one.
+of it: half an answer is never taken for a whole one. Whatever comes in is bounded: heads by aiohttp, whole
+answers, events and streams here. Compressed answers are refused, since none was asked for.
 
     client = Client("http://localhost:8000", key=None)
     models = await client.get("/v1/models")
@@ -11,57 +12,35 @@ of it: half an answer is never taken for a whole one.
 from __future__ import annotations
 
 import asyncio
-import json
-import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import aiohttp
+import msgspec
 
 from thinkcap.core.errors import EngineError, EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
+from thinkcap.engines.answers import decoded
 from thinkcap.engines.masking import Mask, sentence
-from thinkcap.engines.sse import events
+from thinkcap.engines.retry import RetryPolicy
+from thinkcap.engines.sse import EventReader, EventTooLarge
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
 
-_BODY_BYTES = 2**25
+ANSWER_BYTES = 2**24
+STREAM_BYTES = 2**28
+_ERROR_BYTES = 8192
+_HEAD_BYTES = 2**14
+_TAIL_S = 1.0
+_UNFIT = (ValueError, KeyError, IndexError, TypeError, AttributeError)
+_JSON = {"Content-Type": "application/json"}
 
 
-@dataclass(frozen=True)
-class Patience:
-    """How long to wait and how often to try again."""
-
-    connect_s: float = 10.0
-    first_byte_s: float = 120.0
-    """For a stream's first piece; a whole answer has `total_s`."""
-    between_bytes_s: float = 60.0
-    total_s: float = 900.0
-    """One call with all its tries and pauses."""
-    attempts: int = 5
-    pause_s: float = 0.5
-    """Before the second try; doubles with each, up to `pause_max_s`, half of it by chance."""
-    pause_max_s: float = 20.0
-
-    @classmethod
-    def within(cls, total_s: float) -> Patience:
-        """For someone who will wait this long for one call and no longer."""
-        default = cls()
-        return cls(
-            connect_s=min(default.connect_s, total_s),
-            first_byte_s=min(default.first_byte_s, total_s),
-            between_bytes_s=min(default.between_bytes_s, total_s),
-            total_s=total_s,
-        )
-
-    def pause(self, attempt: int, asked_s: float | None) -> float:
-        grown = min(self.pause_max_s, self.pause_s * 2.0**attempt)
-        drawn = grown * (0.5 + random.random() / 2)
-        return drawn if asked_s is None else asked_s + drawn / 10
+class HangUp(Exception):
+    """Raised by who takes events: the server goes on where the answer should be over."""
 
 
 class Client:
@@ -71,130 +50,193 @@ class Client:
         self,
         base: str,
         key: str | None = None,
-        patience: Patience | None = None,
+        retry: RetryPolicy | None = None,
         connections: int = 64,
         keepalive_s: float = 15.0,
+        on_retry: Callable[[], None] = lambda: None,
     ) -> None:
         self.base = base.rstrip("/")
-        self.patience = patience or Patience()
+        self.retry = retry or RetryPolicy()
         self._mask = Mask(key, base)
+        self._on_retry = on_retry
         self._session = aiohttp.ClientSession(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})},
             connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=keepalive_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            max_line_size=_HEAD_BYTES,
+            max_field_size=_HEAD_BYTES,
         )
 
-    async def get(self, path: str, parse: Callable[[Any], T] = lambda j: j) -> T:
-        return await self._patiently(lambda left: self._whole("GET", path, None, left, parse))
+    async def get(self, path: str, parse: Callable[[Any], T] = lambda j: j, within_s: float | None = None) -> T:
+        """`within_s` is for a quick look: one try, so long and no longer."""
+        retry = RetryPolicy.within(within_s, attempts=1) if within_s else self.retry
+        return await self._patiently(lambda left: self._whole("GET", path, None, left, _parsed(parse)), retry)
 
     async def post(self, path: str, body: Json, parse: Callable[[Any], T] = lambda j: j) -> T:
         """`parse` runs inside the try: an answer that is not what was promised is asked for again."""
-        return await self._patiently(lambda left: self._whole("POST", path, body, left, parse))
+        return await self.send(path, msgspec.json.encode(body), _parsed(parse))
 
-    async def stream(self, path: str, body: Json, take: Callable[[Any], bool]) -> None:
+    async def send(self, path: str, body: bytes, read: Callable[[bytes], T]) -> T:
+        """The same with bytes on both sides; `read` raises a ValueError where they are not what was promised."""
+        return await self._patiently(lambda left: self._whole("POST", path, body, left, read), self.retry)
+
+    async def forward(self, path: str, body: bytes, content_type: str) -> tuple[int, str, bytes]:
+        """A request that is none of our business: one try, and whatever comes back, error or not."""
+        timeout = aiohttp.ClientTimeout(total=self.retry.total_s, sock_connect=self.retry.connect_s)
+        with self._named(path):
+            async with self._session.post(
+                self.base + path,
+                data=body,
+                headers={"Content-Type": content_type},
+                timeout=timeout,
+                allow_redirects=False,
+            ) as response:
+                if not 200 <= response.status < 600:
+                    raise self._garbled(path, f"status {response.status}")
+                kind = response.headers.get("Content-Type", "application/octet-stream")
+                return response.status, kind, await self._read(path, response)
+
+    async def stream(
+        self, path: str, body: Json, take: Callable[[Any], bool], read: Callable[[bytes], Any] = decoded
+    ) -> None:
         """Hands every event to `take`, which says when the answer is complete; ending before that is an error."""
-        begun = False
-
-        async def once(left_s: float) -> None:
-            nonlocal begun
-            complete = False
-            timeout = aiohttp.ClientTimeout(
-                total=left_s, sock_connect=self.patience.connect_s, sock_read=self.patience.between_bytes_s
-            )
-            try:
-                async with (
-                    asyncio.timeout(min(left_s, self.patience.first_byte_s)) as first,
-                    self._response("POST", path, body, timeout) as response,
-                ):
-                    async for data in events(response.content.iter_any()):
-                        first.reschedule(None)
-                        event = self._event(path, data)
+        begun = complete = False
+        try:
+            async with aclosing(self.events(path, msgspec.json.encode(body), lambda: begun)) as batches:
+                async for batch in batches:
+                    for data in batch:
                         begun = True
-                        complete = take(event) or complete
-            except TimeoutError as err:
-                raise self._late(path) from err
-            except (KeyError, IndexError, TypeError, AttributeError, ValueError) as err:
-                raise self._garbled(path, f"an event without {err!r}") from err
-            except EngineError:
-                # Once the answer is whole, what breaks behind it (a missing [DONE]) harms nobody.
-                if not complete:
-                    raise
+                        complete = self._taken(path, data, take, read) or complete
+        except HangUp:
+            return
+        except EngineError:
+            # Once the answer is whole, what breaks behind it (a missing [DONE]) harms nobody.
             if not complete:
-                raise EngineUnreachable(
-                    f"{self._at(path)} stopped in the middle of an answer; what came is thrown away. Run again"
-                )
+                raise
+        if not complete:
+            raise self._broken_off(path)
 
-        await self._patiently(once, again=lambda: not begun)
+    async def events(
+        self, path: str, body: bytes, shown: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[list[bytes], None]:
+        """The data of the events, as they come. Tried again while nothing of it was shown to anybody."""
+        tries = _Tries(self.retry, self._on_retry)
+        while True:
+            response: aiohttp.ClientResponse | None = None
+            try:
+                with self._named(path):
+                    wait_s = min(self.retry.first_byte_s, tries.left_s)
+                    async with asyncio.timeout(wait_s):
+                        response = await self._begun("POST", path, body, tries.left_s)
+                    reader, size = EventReader(), 0
+                    while not reader.done:
+                        async with asyncio.timeout(min(wait_s, tries.left_s)):
+                            chunk = await response.content.readany()
+                        if not chunk:
+                            break
+                        size += len(chunk)
+                        if size > STREAM_BYTES:
+                            raise self._garbled(path, f"a stream of more than {STREAM_BYTES} bytes")
+                        if batch := reader.feed(chunk):
+                            wait_s = self.retry.between_bytes_s
+                            yield batch
+                await _to_the_end(response)
+                return
+            except EngineError as err:
+                if shown():
+                    raise
+                await tries.pause(err)
+            finally:
+                # A connection that was read to its end has been given back already; any other is cut.
+                if response is not None:
+                    response.close()
 
     async def aclose(self) -> None:
         await self._session.close()
 
-    async def _patiently(
-        self, once: Callable[[float], Awaitable[T]], again: Callable[[], bool] = lambda: True
-    ) -> T:
-        deadline = time.monotonic() + self.patience.total_s
-        attempt = 0
+    async def _patiently(self, once: Callable[[float], Awaitable[T]], retry: RetryPolicy) -> T:
+        tries = _Tries(retry, self._on_retry)
         while True:
-            left = deadline - time.monotonic()
             try:
-                return await once(max(0.001, left))
+                return await once(tries.left_s)
             except EngineError as err:
-                asked = err.retry_after_s if isinstance(err, EngineRefused) else None
-                pause = self.patience.pause(attempt, asked)
-                attempt += 1
-                late = time.monotonic() + pause >= deadline
-                if not err.retriable or attempt >= self.patience.attempts or late or not again():
-                    raise
-            await asyncio.sleep(pause)
+                await tries.pause(err)
 
     async def _whole(
-        self, method: str, path: str, body: Json | None, left_s: float, parse: Callable[[Any], T]
+        self, method: str, path: str, body: bytes | None, left_s: float, read: Callable[[bytes], T]
     ) -> T:
-        timeout = aiohttp.ClientTimeout(total=left_s, sock_connect=self.patience.connect_s)
-        async with self._response(method, path, body, timeout) as response:
-            raw = await self._bounded(path, response)
+        with self._named(path):
+            response = await self._begun(method, path, body, left_s)
+            try:
+                raw = await self._read(path, response)
+            finally:
+                response.close()
         try:
-            return parse(json.loads(raw))
-        except (json.JSONDecodeError, RecursionError) as err:
-            raise self._garbled(path, f"{raw[:120]!r}, which is no JSON") from err
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as err:
-            raise self._garbled(path, f"an answer without {err!r}: {raw[:200]!r}") from err
+            return read(raw)
+        except _UNFIT as err:
+            raise self._garbled(path, f"an answer that does not fit ({err!r}): {_start(raw)}") from err
 
-    async def _bounded(self, path: str, response: aiohttp.ClientResponse) -> bytes:
+    async def _begun(self, method: str, path: str, body: bytes | None, left_s: float) -> aiohttp.ClientResponse:
+        """The answer's head; anything but success is a refusal in the server's words."""
+        response = await self._session.request(
+            method,
+            self.base + path,
+            data=body,
+            headers=_JSON if body is not None else None,
+            timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=self.retry.connect_s),
+            allow_redirects=False,
+        )
+        if response.status >= 300:
+            words = (await response.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
+            response.close()
+            raise self._refusal(path, response.status, words, response.headers.get("Retry-After"))
+        self._check_plain(path, response)
+        return response
+
+    def _check_plain(self, path: str, response: aiohttp.ClientResponse) -> None:
+        encoding = response.headers.get("Content-Encoding", "identity")
+        if encoding.lower() != "identity":
+            response.close()
+            raise self._garbled(path, f"an answer compressed as {encoding!r}, which nobody asked for")
+
+    async def _read(self, path: str, response: aiohttp.ClientResponse) -> bytes:
+        self._check_plain(path, response)
         raw = bytearray()
-        async for piece in response.content.iter_any():
-            raw += piece
-            if len(raw) > _BODY_BYTES:
-                raise self._garbled(path, f"an answer of more than {_BODY_BYTES} bytes")
+        while chunk := await response.content.readany():
+            raw += chunk
+            if len(raw) > ANSWER_BYTES:
+                response.close()
+                raise self._garbled(path, f"an answer of more than {ANSWER_BYTES} bytes")
         return bytes(raw)
 
-    def _event(self, path: str, data: str) -> Any:
+    def _taken(self, path: str, data: bytes, take: Callable[[Any], bool], read: Callable[[bytes], Any]) -> bool:
         try:
-            event = json.loads(data)
-        except (ValueError, RecursionError) as err:
-            raise self._garbled(path, f"an event {data[:120]!r}, which is no JSON") from err
-        if isinstance(event, dict) and event.get("error"):
-            raise self._refusal(path, _status(event["error"]), data, None)
-        return event
+            event = read(data)
+            error = event.get("error") if isinstance(event, dict) else getattr(event, "error", None)
+            if error:
+                raise self.refused_inside(path, error)
+            return take(event)
+        except _UNFIT as err:
+            raise self._garbled(path, f"an event that does not fit ({err!r}): {_start(data)}") from err
 
-    @asynccontextmanager
-    async def _response(
-        self, method: str, path: str, body: Json | None, limits: aiohttp.ClientTimeout
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    def refused_inside(self, path: str, error: Any) -> EngineRefused:
+        """An error that came inside a stream, after a 200; some carry their own code."""
+        code = error.get("code") if isinstance(error, dict) else None
+        words = str(error.get("message", error) if isinstance(error, dict) else error)
+        return self._refusal(path, code if isinstance(code, int) and 400 <= code < 600 else 500, words, None)
+
+    @contextmanager
+    def _named(self, path: str) -> Iterator[None]:
         """The one place where the transport's errors become ours."""
         try:
-            async with self._session.request(
-                method, self.base + path, json=body, timeout=limits, allow_redirects=False
-            ) as response:
-                if response.status >= 300:
-                    words = (await response.content.read(4096)).decode("utf-8", "replace")
-                    raise self._refusal(path, response.status, words, response.headers.get("Retry-After"))
-                yield response
+            yield
         except (aiohttp.ServerTimeoutError, TimeoutError) as err:
             raise self._late(path) from err
         except aiohttp.InvalidURL as err:
             raise EngineRefused(f"'{self.base}' is not a usable address; wanted http://host:port/v1") from err
         except aiohttp.ClientPayloadError as err:
-            raise EngineUnreachable(f"{self._at(path)} broke off in the middle of an answer; run again") from err
+            raise self._broken_off(path) from err
         except aiohttp.ClientConnectorError as err:
             raise EngineUnreachable(
                 f"no connection to {self._at(path)}: {err.os_error.strerror or err.os_error}; "
@@ -206,14 +248,21 @@ class Client:
             ) from err
         except aiohttp.ClientError as err:
             raise self._garbled(path, f"broken HTTP ({type(err).__name__})") from err
+        except EventTooLarge as err:
+            raise self._garbled(path, str(err)) from err
 
     def _at(self, path: str) -> str:
         return f"{self.base}{path}"
 
+    def _broken_off(self, path: str) -> EngineUnreachable:
+        return EngineUnreachable(
+            f"{self._at(path)} stopped in the middle of an answer; what came is thrown away. Run again"
+        )
+
     def _late(self, path: str) -> EngineTimeout:
         return EngineTimeout(
-            f"{self._at(path)} did not answer in time (first byte {self.patience.first_byte_s:g} s, between bytes "
-            f"{self.patience.between_bytes_s:g} s, whole call {self.patience.total_s:g} s); raise the time-out or "
+            f"{self._at(path)} did not answer in time (first byte {self.retry.first_byte_s:g} s, between bytes "
+            f"{self.retry.between_bytes_s:g} s, whole call {self.retry.total_s:g} s); raise the time-out or "
             f"lower the concurrency"
         )
 
@@ -227,14 +276,55 @@ class Client:
             404: "; does the address end in /v1, and is the model name right?",
             429: "; lower the concurrency",
         }.get(status, "")
-        message = f"{self._at(path)} said {status}: {self._mask(sentence(words))}{hint}"
-        return EngineRefused(message, status, _seconds(retry_after))
+        said = self._mask(sentence(words))
+        error = EngineRefused(f"{self._at(path)} said {status}: {said}{hint}", status, _seconds(retry_after))
+        # llama-server's 500 for an image it cannot read: no use in trying again.
+        error.retriable = error.retriable and "not supported" not in said
+        return error
 
 
-def _status(error: Any) -> int:
-    """Errors inside a stream come after a 200; some carry their own code."""
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) and 400 <= code < 600 else 500
+class _Tries:
+    """The tries of one call, all within its deadline."""
+
+    def __init__(self, retry: RetryPolicy, told: Callable[[], None]) -> None:
+        self._retry = retry
+        self._told = told
+        self._deadline = time.monotonic() + retry.total_s
+        self._attempt = 0
+
+    @property
+    def left_s(self) -> float:
+        return max(0.001, self._deadline - time.monotonic())
+
+    async def pause(self, error: EngineError) -> None:
+        """Waits before the next try, or raises the error where there is none."""
+        pause_s = self._retry.pause(self._attempt, error)
+        self._attempt += 1
+        late = time.monotonic() + pause_s >= self._deadline
+        if not self._retry.again(error) or self._attempt >= self._retry.attempts or late:
+            raise error
+        self._told()
+        await asyncio.sleep(pause_s)
+
+
+async def _to_the_end(response: aiohttp.ClientResponse) -> None:
+    """After the last event only the end of the body is missing; with it the connection can be used again."""
+    try:
+        async with asyncio.timeout(_TAIL_S):
+            size = 0
+            while size < _ERROR_BYTES and (rest := await response.content.readany()):
+                size += len(rest)
+    except (aiohttp.ClientError, OSError):
+        # Whatever breaks behind a whole answer harms nobody (a TimeoutError is an OSError).
+        return
+
+
+def _parsed(parse: Callable[[Any], T]) -> Callable[[bytes], T]:
+    return lambda raw: parse(decoded(raw))
+
+
+def _start(raw: bytes) -> str:
+    return repr(raw[:120].decode("utf-8", "replace"))
 
 
 def _seconds(retry_after: str | None) -> float | None:
@@ -242,7 +332,7 @@ def _seconds(retry_after: str | None) -> float | None:
     if not retry_after:
         return None
     try:
-        return max(0.0, float(retry_after))
+        return min(86400.0, max(0.0, float(retry_after)))
     except ValueError:
         pass
     try:

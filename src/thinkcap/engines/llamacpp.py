@@ -22,10 +22,11 @@ from typing import Any
 from thinkcap.core.engine import Engine, EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import PROMPTS, Prompts
-from thinkcap.engines.client import Client, Patience
+from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import GgufFacts, read_gguf
 from thinkcap.engines.llama_server import LlamaServer
 from thinkcap.engines.manner import CLOSE, Manner, NothinkBy, check_nothink_by
+from thinkcap.engines.retry import RetryPolicy
 
 _QUIET, _TALKATIVE = -1, 3
 _SMALL = 64 * 2**20
@@ -78,9 +79,9 @@ async def open_engine(
         await asyncio.to_thread(servers.clear)
 
     # The server drops idle connections after five seconds; leaving first avoids meeting a closed one.
-    patience = Patience(total_s=86400.0, attempts=3, pause_s=0.1)
+    retry = RetryPolicy(total_s=86400.0, attempts=3, pause_s=0.1)
     clients = [
-        Client(server.listening_address, key, patience, connections=share + _SPARE, keepalive_s=2.0)
+        Client(server.listening_address, key, retry, connections=share + _SPARE, keepalive_s=2.0)
         for server in servers
     ]
     try:

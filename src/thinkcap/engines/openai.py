@@ -9,7 +9,6 @@ only vLLM or llama.cpp have, and a dozen generated tokens. Keys come from the en
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -22,13 +21,13 @@ from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import GREEDY, Mode, Question, Request
 from thinkcap.engines.canary import Watched
 from thinkcap.engines.chat import DIALECTS, ChatEngine, Dialect
-from thinkcap.engines.client import Client, Patience
+from thinkcap.engines.client import Client
 from thinkcap.engines.llama_server import LlamaServer
 from thinkcap.engines.manner import CLOSE, OPEN, Manner, NothinkBy, check_nothink_by
+from thinkcap.engines.retry import RetryPolicy, key_from_environment
 from thinkcap.engines.vllm import VllmServer
 
 Kind = Literal["llama-server", "vllm", "other"]
-_KEYS = ("THINKCAP_API_KEY", "OPENAI_API_KEY")
 _PROBE_TOKENS = 16
 
 
@@ -43,19 +42,20 @@ async def open_engine(
     prefills: bool = False,
     opens_thought: bool = False,
     timeout_s: float | None = None,
-    patience: Patience | None = None,
+    retry: RetryPolicy | None = None,
+    cuts_overrun: bool = False,
     canary_every: int = 500,
     canary_s: float = 600.0,
 ) -> Engine:
     """`prefills` and `opens_thought` tell of a chat server what cannot be asked: that a last assistant message is
-    continued, and that its answers begin inside the thought."""
+    continued, and that its answers begin inside the thought. With `cuts_overrun` an answer beyond its limit is cut
+    to what fits, and says so; without, it is an error."""
     check_nothink_by(nothink_by)
     if transport not in ("auto", "ids", "chat"):
         raise ConfigError(f"unknown transport '{transport}'{nearest(transport, ['auto', 'ids', 'chat'])}")
     base, name = _address(model)
-    key = next((os.environ[k] for k in _KEYS if os.environ.get(k)), None)
-    patience = patience or (Patience.within(timeout_s) if timeout_s else Patience())
-    client = Client(base.removesuffix("/v1"), key, patience, connections=max(64, concurrency + 8))
+    retry = retry or (RetryPolicy.within(timeout_s) if timeout_s else RetryPolicy())
+    client = Client(base.removesuffix("/v1"), key_from_environment(), retry, connections=max(64, concurrency + 8))
     try:
         facts = await _facts(client, base, name)
         if transport == "ids" and facts.kind == "other":
@@ -65,7 +65,7 @@ async def open_engine(
         facts = replace(facts, concurrency=concurrency or facts.concurrency, context=context or facts.context)
         engine: LlamaServer | VllmServer | ChatEngine
         if transport == "chat" or facts.kind == "other":
-            engine = await _chat(client, facts, nothink_by, prompts, prefills, opens_thought)
+            engine = await _chat(client, facts, nothink_by, prompts, prefills, opens_thought, cuts_overrun)
         else:
             engine = await _by_ids(client, facts, nothink_by, prompts)
         return await Watched.begin(engine, canary_every, canary_s)
@@ -208,7 +208,13 @@ def _probe(client: Client, facts: _Facts, prompts: Prompts) -> LlamaServer | Vll
 
 
 async def _chat(
-    client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, prefills: bool, opens: bool
+    client: Client,
+    facts: _Facts,
+    nothink_by: NothinkBy,
+    prompts: Prompts,
+    prefills: bool,
+    opens: bool,
+    cuts_overrun: bool,
 ) -> ChatEngine:
     if facts.kind == "other":
         manner, dialect = await _by_behaviour(client, facts, nothink_by, prompts, opens)
@@ -218,7 +224,7 @@ async def _chat(
         manner, dialect = await Manner.found(render, facts.template, nothink_by, prompts), "template"
         count = _counter(client, facts.name)
     card = _card(facts, manner, "chat", formats=True, tools=True, prefills=prefills)
-    return ChatEngine(client, card, manner, facts.name, dialect, facts.path, count)
+    return ChatEngine(client, card, manner, facts.name, dialect, facts.path, count, cuts_overrun)
 
 
 async def _by_behaviour(

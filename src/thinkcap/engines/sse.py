@@ -1,28 +1,55 @@
-"""Server-sent events out of a stream of bytes that may be cut anywhere, even inside a character.
+"""Server-sent events out of bytes that may be cut anywhere, even inside a character or a line end.
 
-async for data in events(response.content.iter_any()):
-    piece = json.loads(data)
+reader = EventReader()
+for data in reader.feed(chunk):          # bytes of each event that is complete
+    ...
+reader.done                              # `[DONE]` was seen
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+EVENT_BYTES = 2**20
 
 
-async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """The `data:` of each event, several lines joined; ends at `[DONE]` or with the stream."""
-    held = b""
-    lines: list[str] = []
-    async for chunk in chunks:
-        held += chunk
-        *whole, held = held.split(b"\n")
-        for raw in whole:
-            line = raw.rstrip(b"\r")
-            if line.startswith(b"data:"):
-                lines.append(line[5:].removeprefix(b" ").decode("utf-8", "replace"))
-            elif not line and lines:
-                data, lines = "\n".join(lines), []
-                if data == "[DONE]":
-                    return
-                yield data
-    # A last event without its empty line is incomplete by the standard, and dropped: the caller sees no end.
+class EventTooLarge(ValueError):
+    """An event that does not end."""
+
+
+class EventReader:
+    """Comments and other fields are dropped, the lines of one event's data joined. What comes after the end mark,
+    or was cut off by the end of the stream, is no event."""
+
+    def __init__(self, most: int = EVENT_BYTES) -> None:
+        self._most = most
+        self._held = b""
+        self.done = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        held = self._held + chunk if self._held else chunk
+        if b"\r" in held:
+            # A CR at the very end may be half of a line end; wait for the rest.
+            tail = b"\r" if held.endswith(b"\r") else b""
+            held = held.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n") + tail
+        *blocks, self._held = held.split(b"\n\n")
+        if len(self._held) > self._most:
+            raise EventTooLarge(f"an event of more than {self._most} bytes")
+        found: list[bytes] = []
+        for block in blocks:
+            if len(block) > self._most:
+                raise EventTooLarge(f"an event of more than {self._most} bytes")
+            data = (
+                block[5:].removeprefix(b" ")
+                if block.startswith(b"data:") and b"\n" not in block
+                else _joined(block)
+            )
+            if data == b"[DONE]":
+                self.done, self._held = True, b""
+                break
+            if data:
+                found.append(data)
+        return found
+
+
+def _joined(block: bytes) -> bytes:
+    lines = [line[5:].removeprefix(b" ") for line in block.split(b"\n") if line.startswith(b"data:")]
+    return b"\n".join(lines)

@@ -15,6 +15,7 @@ from typing import Any
 from thinkcap.core.engine import Engine
 from thinkcap.core.flow import Flow, Judge, Shown, drive
 from thinkcap.core.types import Question, Request, Run, Sampling
+from thinkcap.engines.answers import clean
 from thinkcap.gateway import replies
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.flows import Stops, check_answer_pass, insured, readable, structured
@@ -198,7 +199,7 @@ def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: 
     content = shown
     if content is None:
         stops = Stops(job.call.stops)
-        content = stops.take(replies.clean(answer.text or ""))
+        content = stops.take(clean(answer.text or ""))
         content += stops.rest()
         stopped = stops.hit
     complete = replies.is_json(content) if job.call.format else None
@@ -217,8 +218,10 @@ def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: 
     thoughts = [
         step.completion.thought for step in run.steps if step.request.shown != "hidden" and step.completion.thought
     ]
-    done = Finished(index, run, content, replies.clean("\n".join(thoughts)), finish, complete)
+    done = Finished(index, run, content, clean("\n".join(thoughts)), finish, complete)
     job.metrics.ran(job.served, job.choice.spec.name, run, done.fallback)
+    if done.over_cap:
+        job.metrics.upstream_error(job.served, "cap_not_held")
     if done.empty:
         raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap, stopped)
     return done

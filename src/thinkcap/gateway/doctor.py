@@ -20,7 +20,7 @@ from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.types import GREEDY, Mode, Question, Request, Sampling
 from thinkcap.engines import open_engine
 from thinkcap.engines.chat import DIALECTS, switched
-from thinkcap.engines.client import Patience
+from thinkcap.engines.retry import RetryPolicy
 from thinkcap.gateway.probe import Probe, Seen
 
 Verdict = Literal["yes", "no", "partly", "unknown"]
@@ -78,8 +78,8 @@ async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0) 
     """`tokens` is the longest answer asked for; a thought must fit to be seen whole."""
     if not address.startswith(("http://", "https://")):
         raise ConfigError(f"'{address}' is not the address of a server; wanted http://host:port/v1#model-name")
-    patience = Patience(first_byte_s=timeout_s, between_bytes_s=timeout_s, total_s=timeout_s, attempts=2)
-    engine = await open_engine(address, patience=patience, canary_every=10**9, canary_s=1e9)
+    retry = RetryPolicy(first_byte_s=timeout_s, between_bytes_s=timeout_s, total_s=timeout_s, attempts=2)
+    engine = await open_engine(address, retry=retry, canary_every=10**9, canary_s=1e9)
     try:
         async with Probe(address, engine.card.model, timeout_s) as probe:
             return Report(address.partition("#")[0], engine.card.to_dict(), await _all(engine, probe, tokens))

@@ -6,25 +6,26 @@ served, forced = models.find("pebble+iris")
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from thinkcap.calibrate.profile import Profile, profile_of
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.types import Mode, Question, Request
 from thinkcap.engines import open_engine
-from thinkcap.engines.client import Patience
+from thinkcap.engines.client import Client
 from thinkcap.engines.manner import switches
+from thinkcap.engines.retry import RetryPolicy, key_from_environment
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.config import ModelConfig, ServeConfig
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.probe import Probe
 from thinkcap.gateway.refusal import Refusal
-from thinkcap.gateway.relay import Relay, Waits
+from thinkcap.gateway.relay import Relay
 from thinkcap.gateway.wire import Call
 
 _HTTP_CONCURRENCY = 1024
@@ -118,7 +119,12 @@ async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> S
     if remote:
         # A gateway answers whoever asks: it holds more connections than a study, and waits less.
         options.setdefault("concurrency", _HTTP_CONCURRENCY)
-        options |= {"patience": _patience(config), "canary_every": _NEVER, "canary_s": float(_NEVER)}
+        options |= {
+            "retry": _retry(config),
+            "cuts_overrun": True,
+            "canary_every": _NEVER,
+            "canary_s": float(_NEVER),
+        }
     engine = await open_engine(wanted.model, **options)
     # A file's own name is what its owner calls it; the name inside may be anything.
     name = wanted.name or (
@@ -139,15 +145,17 @@ async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> S
     return Served(name, engine, profile, relay, field, tools)
 
 
-def _patience(config: ServeConfig) -> Patience:
-    return Patience(
+def _retry(config: ServeConfig) -> RetryPolicy:
+    return RetryPolicy(
         connect_s=config.connect_timeout_s,
         first_byte_s=config.stall_timeout_s,
         between_bytes_s=config.stall_timeout_s,
-        total_s=config.request_timeout_s,
+        # A little longer: that a request took too long is the gateway's to say.
+        total_s=config.request_timeout_s + 1,
         attempts=config.attempts,
         pause_s=0.1,
         pause_max_s=2.0,
+        waits_out=False,
     )
 
 
@@ -159,10 +167,15 @@ async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, met
     found: dict[Mode, Mapping[str, Any]] = {"think": {}, "nothink": {}}
     for mode in card.modes if card.switch != "prompt" else ():
         found[mode] = await _switches(engine, mode)
-    key = next((os.environ[k] for k in ("THINKCAP_API_KEY", "OPENAI_API_KEY") if os.environ.get(k)), None)
-    waits = Waits(config.connect_timeout_s, config.stall_timeout_s, config.request_timeout_s, config.attempts)
-    address = model.partition("#")[0].rstrip("/")
-    return Relay(address, key, card.model, name, found, waits, metrics, config.temperature)
+    address = urlsplit(model.partition("#")[0].rstrip("/"))
+    client = Client(
+        f"{address.scheme}://{address.netloc}",
+        key_from_environment(),
+        _retry(config),
+        connections=0,
+        on_retry=metrics.retries.inc,
+    )
+    return Relay(client, address.path, card.model, name, found, metrics, config.temperature)
 
 
 async def _field(model: str, engine: Engine, config: ServeConfig) -> str:

@@ -7,17 +7,18 @@ async with Probe("http://localhost:8000/v1", "qwen3-8b", 60) as probe:
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from thinkcap.core.types import Mode
-from thinkcap.engines.client import Client, Patience
+import msgspec
 
-_NAMES = ("reasoning_content", "reasoning")
+from thinkcap.core.types import Mode
+from thinkcap.engines.answers import ChatAnswer, ChatReply, Usage, read_answer, read_event
+from thinkcap.engines.client import Client
+from thinkcap.engines.retry import RetryPolicy, key_from_environment
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,10 @@ class Seen:
 class Probe:
     def __init__(self, address: str, model: str, timeout_s: float) -> None:
         base = address.partition("#")[0].rstrip("/")
-        key = next((os.environ[k] for k in ("THINKCAP_API_KEY", "OPENAI_API_KEY") if os.environ.get(k)), None)
-        patience = Patience(
+        retry = RetryPolicy(
             first_byte_s=timeout_s, between_bytes_s=timeout_s, total_s=timeout_s, attempts=2, pause_s=0.2
         )
-        self._client = Client(base, key, patience)
+        self._client = Client(base, key_from_environment(), retry)
         self._model = model
         self.switches: Mapping[Mode, Mapping[str, Any]] = {}
         """Filled in once a switch was seen to work."""
@@ -65,11 +65,18 @@ class Probe:
         return dict(self.switches.get(mode, {}))
 
     async def ask(self, text: str, **body: Any) -> Seen:
-        return await self._client.post("/chat/completions", self._body(text, body), _whole)
+        return await self._client.send(
+            "/chat/completions", msgspec.json.encode(self._body(text, body)), lambda raw: _whole(read_answer(raw))
+        )
 
     async def stream(self, text: str, **body: Any) -> Seen:
         state = _Streamed()
-        await self._client.stream("/chat/completions", {**self._body(text, body), "stream": True}, state.take)
+        await self._client.stream(
+            "/chat/completions",
+            {**self._body(text, body), "stream": True},
+            state.take,
+            lambda raw: read_event(raw)[0],
+        )
         return state.seen()
 
     def _body(self, text: str, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,24 +92,22 @@ class Probe:
         await self._client.aclose()
 
 
-def _whole(answer: Any) -> Seen:
-    choice = answer["choices"][0]
-    message = choice["message"]
-    content = message.get("content") or ""
-    place = next((name for name in _NAMES if message.get(name)), "")
-    thought = message.get(place) or "" if place else _tagged(content)
-    usage = answer.get("usage") or {}
-    timings = answer.get("timings") or {}
-    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", timings.get("cache_n"))
+def _whole(answer: ChatAnswer) -> Seen:
+    text = answer.choices[0].text
+    content = text.content or ""
+    thought = text.thought or _tagged(content)
+    usage = answer.usage or Usage()
+    # llama-server counts what its cache served beside the usage.
+    cached = usage.cached_tokens if usage.cached_tokens is not None else (answer.timings or {}).get("cache_n")
     return Seen(
         content=content,
         thought=thought,
-        place=place or ("content" if thought.strip() else ""),
-        finish=str(choice.get("finish_reason")),
-        tokens=usage.get("completion_tokens"),
-        reasoning_tokens=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
+        place=text.thought_field or ("content" if thought.strip() else ""),
+        finish=str(answer.choices[0].finish_reason),
+        tokens=usage.completion_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
         cached_tokens=cached,
-        prompt_tokens=usage.get("prompt_tokens"),
+        prompt_tokens=usage.prompt_tokens,
     )
 
 
@@ -115,35 +120,30 @@ def _tagged(content: str) -> str:
 
 
 class _Streamed:
+    """A reply as it comes, with the pieces and when they came."""
+
     def __init__(self) -> None:
         self._started = time.perf_counter()
         self._first = self._last = 0.0
+        self._reply = ChatReply()
         self._content: list[str] = []
-        self._thought: list[str] = []
-        self._place = ""
-        self._finish = ""
-        self._usage: Mapping[str, Any] = {}
+        self._thoughts = 0
 
-    def take(self, event: Any) -> bool:
-        self._usage = event.get("usage") or self._usage
-        for choice in event["choices"]:
-            delta = choice.get("delta") or {}
-            for name in _NAMES:
-                if delta.get(name):
-                    self._place = name
-                    self._thought.append(delta[name])
-                    break
-            if delta.get("content"):
-                self._content.append(delta["content"])
-            if delta.get("content") or any(delta.get(n) for n in _NAMES):
+    def take(self, event: ChatAnswer) -> bool:
+        self._reply.add(event)
+        for choice in event.choices:
+            text = choice.text
+            if text.content:
+                self._content.append(text.content)
+            self._thoughts += bool(text.thought)
+            if text.content or text.thought:
                 self._last = time.perf_counter()
                 self._first = self._first or self._last
-            self._finish = choice.get("finish_reason") or self._finish
-        return bool(self._finish)
+        return self._reply.finish is not None
 
     def seen(self) -> Seen:
-        content = "".join(self._content)
-        tagged = "" if self._place else _tagged(content)
+        reply, content = self._reply, "".join(self._content)
+        tagged = "" if reply.thought_field else _tagged(content)
         inside = 0
         if tagged.strip():
             # Pieces up to the closing tag are the thought's.
@@ -153,12 +153,12 @@ class _Streamed:
                 size += len(piece)
         return Seen(
             content=content,
-            thought="".join(self._thought) or tagged,
-            place=self._place or ("content" if tagged.strip() else ""),
-            finish=self._finish,
-            tokens=self._usage.get("completion_tokens"),
-            pieces=len(self._content) + len(self._thought),
-            thought_pieces=len(self._thought) or inside,
+            thought=reply.thought or tagged,
+            place=reply.thought_field or ("content" if tagged.strip() else ""),
+            finish=reply.finish or "",
+            tokens=reply.usage.completion_tokens if reply.usage else None,
+            pieces=len(self._content) + self._thoughts,
+            thought_pieces=self._thoughts or inside,
             first_s=self._first - self._started,
             total_s=self._last - self._started,
         )

@@ -53,6 +53,11 @@ class Finished:
         return bool(self.run.answer.notes.get("fallback"))
 
     @property
+    def over_cap(self) -> int:
+        """Tokens a server wrote beyond its limits; they were cut off, and somebody paid for them."""
+        return sum(step.completion.extras.get("over_limit", 0) for step in self.run.steps)
+
+    @property
     def empty(self) -> bool:
         return not self.tool_calls and not (self.content or "").strip()
 
@@ -82,6 +87,8 @@ class Finished:
         if sources:
             # The server gave no usage: say how the tokens were come by.
             found["tokens_source"] = "estimated" if "estimated" in sources else "counted"
+        if self.over_cap:
+            found["over_cap"] = self.over_cap
         if self.json_complete is not None:
             found["json_complete"] = self.json_complete
         notes = {
@@ -182,11 +189,6 @@ class Chunks:
 
     def _delta(self, index: int, delta: bytes) -> bytes:
         return self._head + b'{"index":%d,"delta":%b,"finish_reason":null}]}\n\n' % (index, delta)
-
-
-def clean(text: str) -> str:
-    """Without lone surrogates, which some servers' JSON holds and no UTF-8 can."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def is_json(text: str) -> bool:

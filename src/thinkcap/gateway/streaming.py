@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 
 from thinkcap.core.flow import Shown
 from thinkcap.core.types import Run
+from thinkcap.engines.answers import clean
 from thinkcap.gateway import replies
 from thinkcap.gateway.chat import Job, driven, finished
 from thinkcap.gateway.flows import Stops
@@ -80,7 +81,7 @@ class _Stream:
             return b": working\n\n"
         if piece is None:
             return self._end(index, await self._tasks[index])
-        text = replies.clean(piece.text)
+        text = clean(piece.text)
         if piece.channel == "answer":
             text = self._stops[index].take(text)
             self._said[index] += text
