@@ -73,6 +73,9 @@ def test_less_working_is_told_where_there_is_less_room() -> None:
     text = "1+1=2\n2+2=4\n4+4=8\n#### 8"
     told = [value_of(narrowed(schema, Draft(text, lines_kept=n)))["steps"] for n in (None, 2, 1, 0)]
     assert told == [["1+1=2", "2+2=4", "4+4=8"], ["2+2=4", "4+4=8"], ["4+4=8"], []]
+    reason = of(reason={"anyOf": [{"type": "string"}, {"type": "null"}]})
+    told = [value_of(narrowed(reason, Draft(text, lines_kept=n)))["reason"] for n in (1, 0)]
+    assert told == ["4+4=8", ""]
 
 
 @settings(max_examples=150)

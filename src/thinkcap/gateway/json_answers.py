@@ -29,7 +29,7 @@ from thinkcap.model import bundled_fingerprint
 
 _VALUES = 16
 """Bytes beyond the shortest end, so that what is still to be said when the cap comes near can be said."""
-_DRAFT_VALUES = 8
+_DRAFT_VALUES = 12
 """Tokens beyond those of the shortest JSON that are kept from a draft."""
 _BREAK = "\n"
 _ONE_ANSWER = {"type": "object", "properties": {"answer": {}}, "required": ["answer"]}

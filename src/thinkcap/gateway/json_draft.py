@@ -124,7 +124,8 @@ class _Narrowing:
             return
         kinds = schema.get("type") or ("number", "boolean", "string")
         numeric = "integer" in kinds or "number" in kinds
-        if "string" in kinds and _WORKING.search(name) and self.draft.working:
+        if "string" in kinds and _WORKING.search(name):
+            # Empty where there is no room for any.
             yield "; ".join(self.draft.working)
         for answer in answers:
             plain = answer.replace(",", "").removeprefix("$").removesuffix("%")
