@@ -16,6 +16,8 @@ from thinkcap.allocate.model import KINDS
 from thinkcap.allocate.split import Pass
 from thinkcap.allocate.stop import fit_stopping, walk
 from thinkcap.statistics.bootstrap import percentile_interval
+from thinkcap.statistics.paired import difference_interval
+from thinkcap.statistics.precision import simultaneous
 
 DRAWS = 4000
 
@@ -49,7 +51,7 @@ def judge(runs: Path, figures: Path | None, margin: float, risk: float, price: f
     print(f"fitted on {learned.n} questions, judged on {fresh.n} others; caps {', '.join(map(str, fresh.caps))}")
     found = fit(learned, margin=margin, risk=risk, price=price)
     drawn = weights(fresh.n)
-    print_choices(found, fresh, drawn)
+    print_choices(found, fresh)
     print_area(found, fresh, drawn)
     print_candidates(found, fresh)
     print_stops(found, learned, fresh, drawn)
@@ -60,27 +62,25 @@ def judge(runs: Path, figures: Path | None, margin: float, risk: float, price: f
         draw(found, learned, fresh, figures)
 
 
-def print_choices(found: Envelope, fresh: Measured, drawn: np.ndarray) -> None:
-    """Best fixed policy in hindsight against auto; the family of caps is corrected by Holm's steps."""
+def print_choices(found: Envelope, fresh: Measured) -> None:
+    """Best fixed policy in hindsight against auto; the intervals hold for every cap and every rival at once."""
     print("\nauto at every cap, against the fixed policy that turned out best on the judged questions")
     rows = []
     for choice in found.choices:
         mine = found.outcome(fresh, choice.cap)
         best = max(fresh.fixed, key=lambda name: fresh.fixed[name][choice.cap].right.mean())
-        gap = fresh.fixed[best][choice.cap].right.astype(float) - mine.right
-        draws = drawn @ gap
-        rows.append((choice, mine, best, gap.mean(), draws))
-    spread = [r[4].std() or 1e-9 for r in rows]
-    order = sorted(range(len(rows)), key=lambda i: -(rows[i][3] - 0.005) / spread[i])
-    level = {i: 1 - 0.05 / (len(rows) - rank) for rank, i in enumerate(order)}
+        rows.append((choice, mine, best))
+    # The best rival is picked with the outcomes in hand, so all of them belong to the family.
+    level = simultaneous(len(rows) * len(fresh.fixed))
     print(
         f"{'cap':>5} {'auto':>6} {'tokens':>7}  {'best fixed':<18}{'':>6} {'tokens':>7}  "
-        "gap, Holm interval   what auto does"
+        "gap, simultaneous    what auto does"
     )
     worst = []
-    for i, (choice, mine, best, gap, draws) in enumerate(rows):
+    for choice, mine, best in rows:
         fixed = fresh.fixed[best][choice.cap]
-        low = percentile_interval(draws, level[i])[0]
+        gap = float(fixed.right.mean() - mine.right.mean())
+        low, high = difference_interval(fixed.right, mine.right, level=level)
         if low > 0.005:
             worst.append(choice.cap)
         kind = (
@@ -92,7 +92,7 @@ def print_choices(found: Envelope, fresh: Measured, drawn: np.ndarray) -> None:
         print(
             f"{choice.cap:>5} {percent(mine.right.mean()):>6} {mine.tokens.mean():>7.1f}  {best:<18}"
             f"{percent(fixed.right.mean()):>6} {fixed.tokens.mean():>7.1f}  "
-            f"{100 * gap:+.1f} {span(draws, level[i]):<16} "
+            f"{100 * gap:+.1f} {f'[{100 * low:+.1f}, {100 * high:+.1f}]':<16} "
             f"{choice.spending.policy}{kind} ({mark})"
         )
     said = f"at {', '.join(map(str, worst))}" if worst else "at no cap"
@@ -181,7 +181,7 @@ def print_stops(found: Envelope, learned: Measured, fresh: Measured, drawn: np.n
 
 def print_allocator(found: Envelope, fresh: Measured) -> None:
     print("\nallocator, cross-validated on the learning half (predicted by fits that did not see the question)")
-    head = "log loss  class accuracy (majority)      tokens saved   of oracle's saving   accuracy kept"
+    head = "log loss  class accuracy (majority)    saved at no loss   of oracle's saving  lost   accuracy kept"
     print(f"{'':<10} {head}")
     for kind in KINDS:
         print_score(found.report.scores[kind], " <- used" if kind == found.report.best else "")
@@ -201,6 +201,7 @@ def print_score(s: Score, mark: str = "") -> None:
         f"{s.kind:<10} {s.log_loss:>8.3f}  "
         f"{percent(s.class_accuracy)} {interval(s.class_interval)} ({percent(s.majority)})"
         f"   {percent(s.saved)} {interval(s.saved_interval)}   "
-        f"{percent(s.of_oracle)} {interval(s.of_oracle_interval)}"
-        f"   {100 * s.kept:+.1f} {interval(s.kept_interval)}{mark}"
+        f"{'-' if s.of_oracle is None else percent(s.of_oracle)} "
+        f"{'' if s.of_oracle_interval is None else interval(s.of_oracle_interval)}"
+        f"   {percent(s.lost)}   {100 * s.kept:+.1f} {interval(s.kept_interval)}{mark}"
     )

@@ -2,9 +2,9 @@ import itertools
 
 import numpy as np
 import pytest
-from simulated import measured
+from simulated import CUTS, measured
 
-from thinkcap.allocate.split import Pass, Passes, Plan, lower, optimal
+from thinkcap.allocate.split import Pass, Passes, Plan, first_order, lower, optimal
 from thinkcap.core.errors import DataError
 from thinkcap.policies.registry import parse
 
@@ -69,16 +69,38 @@ def test_every_plan_is_a_policy(plan: Plan, label: str) -> None:
     spec.bind()
 
 
-def test_the_first_order_rule_changes_sign_at_the_best_thought() -> None:
-    """Per 100 tokens the curve gains little either way where it is highest, much where it is steep."""
-    best = optimal(measured(4000, 0, looping=0.3).passes, 512)
-    assert best.check is not None
-    values = [point.expected for point in best.check.grid]
-    assert values[0] < max(values)
-    if best.check.interior:
-        assert best.check.first_order is not None
-        steepest = max(abs(b - a) for a, b in itertools.pairwise(values)) * 100
-        assert abs(best.check.first_order) < steepest
+def test_the_first_order_rule_is_the_slope_of_the_accuracy_along_one_total() -> None:
+    """By hand: each thought with just the rest of the cap, or with less where no answer used it up."""
+    grid = measured(4000, 0, looping=0.3).passes
+    found = first_order(grid, 512, "close")
+    assert found is not None
+    assert {p.reasoning + p.answer for p in found.grid} == {512}
+    assert all(p.reasoning in CUTS for p in found.grid)
+    for point in found.grid:
+        given = grid.thought["close", point.reasoning, min(64, point.answer)]
+        assert point.expected == pytest.approx(given.right.mean())
+    if found.interior:
+        top = found.grid.index(found.best)
+        (r0, v0), (r1, v1), (r2, v2) = ((p.reasoning, p.expected) for p in found.grid[top - 1 : top + 2])
+        left, right = (v1 - v0) / (r1 - r0), (v2 - v1) / (r2 - r1)
+        assert found.first_order is not None
+        assert 10_000 * min(left, right) - 1 <= found.first_order <= 10_000 * max(left, right) + 1
+
+
+def test_a_thought_whose_answers_were_cut_short_tells_nothing_about_more_tokens() -> None:
+    def made(t: int, a: int, wrote: int) -> Pass:
+        return Pass(np.zeros(4, bool), np.array([1, 0, 1, 0], bool), np.full(4, t + wrote))
+
+    short = {("close", t, 8): made(t, 8, 8) for t in (16, 32, 48)}
+    enough = {("close", t, 8): made(t, 8, 5) for t in (16, 32, 48)}
+    probe = {8: made(0, 8, 8)}
+    assert first_order(Passes(probe, short), 64, "close") is None
+    found = first_order(Passes(probe, enough), 64, "close")
+    assert found is not None
+    assert [p.answer for p in found.grid] == [48, 32, 16]
+    # Just the rest of the cap needs no such argument.
+    exact = {("close", t, 64 - t): made(t, 64 - t, 64 - t) for t in (16, 32, 48)}
+    assert first_order(Passes(probe, exact), 64, "close") is not None
 
 
 def test_on_fresh_questions_the_best_split_holds_its_bound() -> None:

@@ -28,7 +28,7 @@ _ENTRY = ("at_least", "policy", "kind", "quick", "sure", "evidence")
 
 @dataclass(frozen=True)
 class Entry:
-    """From `at_least` tokens up to the next entry."""
+    """From `at_least` tokens up to the next entry; its evidence is of a cap of just `at_least`."""
 
     at_least: int
     policy: str

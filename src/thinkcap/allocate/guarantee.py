@@ -5,7 +5,7 @@ policy: "it is worse than this one by `margin` or more" must be refuted. The tes
 (Waudby-Smith and Ramdas); its p-value holds for every number of questions and any law of the outcomes, without a
 normal approximation. A choice must refute all fixed policies, so the largest p-value counts, and no correction is
 needed for how many there are. Several candidates share the risk by Holm's rule, which keeps the chance of any
-false "no harm" below it; of those that pass, the one preferred beforehand is used.
+false "no harm" at one cap below it; of those that pass, the one preferred beforehand is used.
 
     found = learn_then_test([bold, careful], fixed, margin=0.01, risk=0.1)
     found.chosen                    # 0, 1, or None: fall back to the best fixed policy
@@ -55,7 +55,10 @@ def _log_capital(x: Floats, mean: float) -> float:
 
 @dataclass(frozen=True)
 class Certified:
-    """`chosen` candidates cannot be worse than any fixed policy by `margin`, but with chance `risk`."""
+    """Of repeated studies, at most `risk` choose a candidate that is worse than some fixed policy by `margin`.
+
+    That is the chance of "chosen and harmful" before the study, at this cap; not the chance of harm once chosen.
+    """
 
     chosen: int | None
     p: tuple[float, ...]
@@ -80,7 +83,7 @@ def learn_then_test(
 
 
 def harm_bound(candidate: Bools, fixed: Sequence[Bools], *, risk: float, seed: int = 0) -> float:
-    """Least margin that is certified: worse than the best fixed policy by more only with chance `risk`."""
+    """Upper bound, at level 1 - `risk`, of what a candidate named beforehand loses to the best fixed policy."""
     low, high = -1.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2

@@ -19,7 +19,7 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Bools, Floats, Ints
-from thinkcap.statistics.decompose import decompose
+from thinkcap.statistics.decompose import Decomposition, decompose
 from thinkcap.statistics.precision import wilson
 from thinkcap.statistics.split import OptimalSplit, optimal_split
 
@@ -114,7 +114,7 @@ class BestSplit:
     tokens: float
     tried: int
     check: OptimalSplit | None
-    """Thinking against answering without a probe, with the first-order rule; None where the grid is too coarse."""
+    """Thinking against answering without a try, all of one total; None where the grid is too coarse."""
 
 
 def lower(right: Bools, level: float) -> float:
@@ -142,22 +142,39 @@ def optimal(passes: Passes, cap: int, level: float = 0.95) -> BestSplit:
 
 
 def first_order(passes: Passes, cap: int, how: How) -> OptimalSplit | None:
-    """Along thought + answer = cap, each measured thought with the most answer tokens that fit."""
-    answers: dict[int, int] = {}
-    for way, t, a in passes.thought:
-        if way == how and t < cap and t + a <= cap:
-            answers[t] = max(a, answers.get(t, 0))
-    cuts = sorted(answers)
-    parts = []
-    for t in cuts:
-        outcome = passes.thought[how, t, answers[t]]
-        parts.append(decompose(outcome.ended, outcome.right))
-    kept = [(t, p) for t, p in zip(cuts, parts, strict=True) if p.alpha_t is not None]
-    if len(kept) < 3:
+    """Along thought + answer = cap, by measured thoughts; None where fewer than three of them tell about it.
+
+    A thought counts if it was measured with just the rest of the cap for its answer, or with less where hardly any
+    answer used all it had: the rest would have changed nothing.
+    """
+    steps: list[int] = []
+    parts: list[Decomposition] = []
+    for t in sorted({cut for way, cut, _ in passes.thought if way == how and cut < cap}):
+        outcome = _with_rest(passes, how, t, cap - t)
+        if outcome is not None and not outcome.ended.all():
+            steps.append(t)
+            parts.append(decompose(outcome.ended, outcome.right))
+    if len(steps) < 3:
         return None
     columns: list[Floats] = [
-        np.array([p.ended_share for _, p in kept]),
-        np.array([math.nan if p.alpha_c is None else p.alpha_c for _, p in kept]),
-        np.array([p.alpha_t for _, p in kept], dtype=np.float64),
+        np.array([p.ended_share for p in parts]),
+        np.array([math.nan if p.alpha_c is None else p.alpha_c for p in parts]),
+        np.array([p.alpha_t for p in parts], dtype=np.float64),
     ]
-    return optimal_split(cap, [t for t, _ in kept], *columns)
+    return optimal_split(cap, steps, *columns)
+
+
+_SATURATED = 0.01
+"""Share of answers that may have used all their tokens for more tokens to be taken as without effect."""
+
+
+def _with_rest(passes: Passes, how: How, thought: int, rest: int) -> Pass | None:
+    """What a thought gives with `rest` tokens for its answer; None where no measurement tells."""
+    given = [a for way, cut, a in passes.thought if (way, cut) == (how, thought) and a <= rest]
+    if not given:
+        return None
+    most = max(given)
+    outcome = passes.thought[how, thought, most]
+    cut = ~outcome.ended
+    used_up = float((outcome.tokens[cut] - thought >= most).mean()) if cut.any() else 0.0
+    return outcome if most == rest or used_up <= _SATURATED else None
