@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from page import written
+from thinkcap import extract
 from thinkcap.core.thinking import split
 from thinkcap.core.types import Question
-from thinkcap.grading.extract import extract
-from thinkcap.grading.grade import Grader
+from thinkcap.grading import Grader
 from thinkcap.study.config import DENSE, parse_budgets
 from thinkcap.tasks import Task, load
 

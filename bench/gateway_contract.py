@@ -24,14 +24,14 @@ from typing import Any
 import aiohttp
 
 from page import written
+from thinkcap import extract
 from thinkcap.engines.llamacpp import start_server
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
 from thinkcap.gateway.server import make_server
-from thinkcap.grading.extract import extract
-from thinkcap.grading.grade import Grader
+from thinkcap.grading import Grader
 from thinkcap.model import pebble_gguf
 from thinkcap.tasks import load
 

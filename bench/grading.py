@@ -16,8 +16,7 @@ import time
 from pathlib import Path
 
 from thinkcap.core.types import Kind
-from thinkcap.grading.extract import extract
-from thinkcap.grading.grade import GRADER_VERSION, Grader
+from thinkcap.grading import Grader, extract
 
 Case = tuple[str, str, Kind]
 SPELLINGS = (
@@ -98,7 +97,7 @@ def main() -> None:
     options = parser.parse_args()
     cases = ordinary(options.count, Path(options.data) if options.data else None)
     seconds, verdicts = asyncio.run(grade_all(cases, options.workers))
-    print(f"grader {GRADER_VERSION}, {options.workers} workers")
+    print(f"grader {Grader.version}, {options.workers} workers")
     print(f"{len(cases)} ordinary answers: {seconds:.1f} s  {verdicts}")
     for name, text in adversarial(1_000_000).items():
         started = time.perf_counter()

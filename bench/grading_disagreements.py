@@ -14,8 +14,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from thinkcap.grading.equal import equal
-from thinkcap.grading.extract import extract
+from thinkcap import equal, extract
 
 FILES = (
     "math500_llama-3.1-8b-instruct_cot",

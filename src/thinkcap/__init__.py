@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from thinkcap.core.flow import Flow, ask_all, same
     from thinkcap.core.flow import ask as request
     from thinkcap.core.types import Answer, Completion, Question, Request
-    from thinkcap.grading.equal import equal
-    from thinkcap.grading.extract import extract
+    from thinkcap.outputs import equal, extract
 
 _HOME = {
     "Reply": "thinkcap.api",
@@ -32,8 +31,8 @@ _HOME = {
     "Completion": "thinkcap.core.types",
     "Question": "thinkcap.core.types",
     "Request": "thinkcap.core.types",
-    "equal": "thinkcap.grading.equal",
-    "extract": "thinkcap.grading.extract",
+    "equal": "thinkcap.outputs",
+    "extract": "thinkcap.outputs",
 }
 
 __all__ = [

@@ -83,7 +83,7 @@ async def ask_async(
 ) -> Reply:
     """As `ask`, in a loop of your own, on an engine that may be open already; `show` gets the text as it comes."""
     from thinkcap.engines import open_engine
-    from thinkcap.grading.grade import Grader
+    from thinkcap.grading import Grader
     from thinkcap.policies.registry import parse
 
     if not question.strip():

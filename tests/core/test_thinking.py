@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkcap.core.thinking import PLAIN, Delta, Splitter, split
+from thinkcap.core.thinking import PLAIN, Delta, Marks, Splitter, parted, split
 from thinkcap.core.types import Mode
 
 
@@ -86,3 +87,28 @@ def test_a_thought_the_server_parted_loses_only_the_line_ends_around_it(parts: l
     splitter.finish(sent.append)
     assert "".join(d.text for d in sent if d.channel == "thought") == "".join(parts).strip("\n")
     assert "".join(d.text for d in sent if d.channel == "answer") == "5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "unclosed", "thought", "reply"),
+    [
+        ("5", False, None, "5"),
+        ("<think>2+3</think>5", False, " 2+3", "5"),
+        ("2+3</think>5", False, "2+3", "5"),
+        ("<think>2+3", False, None, ""),
+        ("4<think>no, 5", False, None, "4"),
+        ("<think>1</think>2<think>3", False, None, "2"),
+        ("<think>1</think>2<think>3</think>4", False, " 1</think>2 3", "4"),
+        ("<think>2+3", True, None, " 2+3"),
+        ("<think>1</think>2<think>3", True, " 1", "2 3"),
+        ("<think>2+3</think>5", True, " 2+3", "5"),
+    ],
+)
+def test_a_stored_text_is_parted_by_its_last_tags(
+    text: str, unclosed: bool, thought: str | None, reply: str
+) -> None:
+    assert parted(text, unclosed=unclosed) == (thought, reply)
+
+
+def test_a_stored_text_may_have_tags_of_its_own() -> None:
+    assert parted("[T]a[/T]b", Marks("[T]", "[/T]")) == (" a", "b")

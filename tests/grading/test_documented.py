@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from thinkcap.grading.equal import equal
+from thinkcap import equal
 
 ROOT = Path(__file__).parents[2]
 

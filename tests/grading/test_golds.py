@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rewrites import BY_KIND
 
+from thinkcap import equal
 from thinkcap.core.errors import DataError
 from thinkcap.core.types import Question
-from thinkcap.grading.equal import equal
 from thinkcap.tasks import Task, check, load
 from thinkcap.tasks.bbh import PARTS
 from thinkcap.tasks.task import changed_gold

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from thinkcap.grading.equal import Decision
-from thinkcap.grading.grade import GRADER_VERSION, Grader
+from thinkcap.grading import Grader
+from thinkcap.grading.kinds import Decision
 from thinkcap.grading.workers import Worker
 
 
@@ -21,7 +21,6 @@ async def test_verdicts() -> None:
         assert await grader.grade("\\frac{1}{2}", "so it is 0.5.", "math") == "right"
         assert await grader.grade("(B)", "The answer is (A).", "label") == "wrong"
         assert await grader.grade("5", None, "number") == "unreadable"
-        assert await grader.grade("5", "<think>5", "number") == "unreadable"
         assert await grader.grade("5", "I do not know", "number") == "unreadable"
         assert await grader.same("0.5", "1/2", "math")
         assert not await grader.same("0.5", "1/3", "math")
@@ -79,10 +78,3 @@ async def test_many_at_once() -> None:
     async with Grader() as grader:
         verdicts = await asyncio.gather(*(grader.grade(f"{i}+x", f"x+{i % 50}", "math") for i in range(100)))
     assert verdicts == ["right" if i < 50 else "wrong" for i in range(100)]
-
-
-def test_the_version_names_the_rules() -> None:
-    assert Grader.version == GRADER_VERSION
-    rules, _, digest = GRADER_VERSION.partition("-")
-    assert rules.isdigit()
-    assert len(digest) == 12

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import thinkcap
-from thinkcap.grading.equal import Decision
+from thinkcap.grading.kinds import Decision
 from thinkcap.grading.workers import Worker
 
 HARD = ("\\sum_{k=1}^{3} k", "6", "math")
@@ -80,10 +80,7 @@ def test_the_worker_uses_the_rules_of_its_caller(tmp_path: Path) -> None:
     rules.write_text(
         rules.read_text().replace("return Decision.SAME if right", "return Decision.SAME if not right")
     )
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from thinkcap.grading.equal import equal; "
-        f"print(equal(*{HARD!r}))"
-    )
+    code = f"import sys; sys.path.insert(0, sys.argv[1]); from thinkcap import equal; print(equal(*{HARD!r}))"
     command = [sys.executable, "-c", code, str(copy.parent)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

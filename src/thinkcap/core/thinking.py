@@ -89,6 +89,30 @@ def parts(
     )
 
 
+class Parted(NamedTuple):
+    """A stored text taken apart by its tags; no thought where none was closed."""
+
+    thought: str | None
+    reply: str
+
+
+def parted(text: str, marks: Marks = PLAIN, *, unclosed: bool = False) -> Parted:
+    """What was thought and what was said, in a stored text whose beginning may be missing: its last tags count.
+
+    A thought that never closed was not said: only what stands before it is a reply. `unclosed=True` is for a
+    pipeline that says it guesses, and gets the open thought as if it had been said.
+
+    >>> parted("<think>2+3</think>5"), parted("<think>2+3"), parted("<think>2+3", unclosed=True)
+    (Parted(thought=' 2+3', reply='5'), Parted(thought=None, reply=''), Parted(thought=None, reply=' 2+3'))
+    """
+    open_tag, close_tag = marks.open_tag, marks.close_tag
+    closed, opened = text.rfind(close_tag), text.rfind(open_tag)
+    if opened > closed and not unclosed:
+        return Parted(None, text[closed + len(close_tag) if closed >= 0 else 0 : opened])
+    thought, tag, reply = text.rpartition(close_tag)
+    return Parted(thought.replace(open_tag, " ") if tag else None, reply.replace(open_tag, " "))
+
+
 @dataclass
 class Splitter:
     """The same reader between an engine and whoever shows its pieces; it holds back only what may be a mark."""

@@ -278,7 +278,7 @@ class _Judge:
 
     async def same(self, a: str, b: str, kind: Kind) -> bool:
         if self._grader is None:
-            from thinkcap.grading.grade import Grader
+            from thinkcap.grading import Grader
 
             self._grader = Grader()
         found: bool = await self._grader.same(a, b, kind)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from thinkcap.grading.evaluate import Undefined, evaluate
 from thinkcap.grading.formula import Node, has, names
 from thinkcap.grading.latex_cleanup import plain_words
 from thinkcap.grading.numeric_equality import constant, equal_values, opposite, proportional, same_formula
@@ -229,11 +230,22 @@ def _rows(shape: Shape) -> list[list[Shape]] | None:
     """A matrix, a vector, or brackets of brackets as rows."""
     if isinstance(shape, Formula) and shape.node[0] == "matrix":
         return [[Formula(cell) for cell in row] for row in shape.node[1]]
+    if isinstance(shape, Formula) and has(shape.node, "matrix") and constant(shape.node):
+        return _computed(shape.node)
     if isinstance(shape, Group):
         if all(isinstance(item, Group) for item in shape.items):
             return [list(item.items) for item in shape.items if isinstance(item, Group)]
         return [[item] for item in shape.items]
     return None
+
+
+def _computed(node: Node) -> list[list[Shape]] | None:
+    """A sum or a multiple of matrices, worked out."""
+    try:
+        value = evaluate(node, {})
+    except Undefined:
+        return None
+    return [[Formula(("rational", cell)) for cell in row] for row in value] if isinstance(value, tuple) else None
 
 
 def _same_rows(gold: Shape, answer: Shape) -> bool:

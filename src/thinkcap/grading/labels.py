@@ -98,9 +98,3 @@ def label(text: str) -> str | None:
         return _WORDS[words[-1].lower()]
     letters = re.findall(r"(?<![\w'’])([A-Z])(?![\w'’])", tail)
     return letters[-1] if letters else None
-
-
-def is_option(text: str) -> bool:
-    """Whether a gold answer is plainly an option letter: `(C)`, `\\text{C}`, `C`, `C Cecile`."""
-    found = bare(text)
-    return found is not None and len(found) == 1

@@ -128,7 +128,8 @@ def squeezed(text: str) -> str:
     text = clean(text[:LONGEST])
     text = re.sub(r"\\frac\s*(\d)\s*(\d)(?!\d)", r"\\frac{\1}{\2}", text)
     text = re.sub(r"\\(?:text|mbox|textbf|mathrm|textrm|textnormal)\s*\{([^{}]*)\}", r"\1", text)
-    return re.sub(r"\s+", "", text)
+    # Between digits a space counts: `3 4/5` is not `34/5`.
+    return re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", re.sub(r"\s+", " ", text))
 
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")

@@ -1,11 +1,11 @@
 """What only a computer algebra system can settle: sums, integrals, limits. Runs in a worker program alone.
 
-sympy can take for ever and eat all memory on a short line of text, so nothing outside `worker.py` calls this.
+sympy can take for ever and eat all memory on a short line of text, so only `worker_program.py` calls this.
 """
 
 from __future__ import annotations
 
-from thinkcap.grading.equal import Decision
+from thinkcap.grading.kinds import Decision
 
 
 def load() -> None:

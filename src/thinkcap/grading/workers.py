@@ -23,7 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.grading.equal import Decision
+from thinkcap.grading.kinds import Decision
 
 LIMIT_S = 1.0
 _START_S = 300.0
@@ -41,7 +41,7 @@ _PACKAGES = ("mpmath", "sympy", "math_verify")
 
 def _command() -> list[str]:
     """The program by its file, isolated (-I), with the folders of libraries it needs."""
-    return [sys.executable, "-I", "-X", "utf8", str(Path(__file__).with_name("worker.py")), *_folders()]
+    return [sys.executable, "-I", "-X", "utf8", str(Path(__file__).with_name("worker_program.py")), *_folders()]
 
 
 def _folders() -> list[str]:

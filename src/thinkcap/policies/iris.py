@@ -5,7 +5,6 @@ a separate pass without thinking. IRIS+ asks only for what is missing and tries 
 from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
-from thinkcap.grading.extract import weak
 from thinkcap.policies import stages
 from thinkcap.policies.facts import Facts
 from thinkcap.policies.split import split
@@ -55,7 +54,7 @@ def iris_plus(
         )
     )
     found = stages.read(question, final.answer)
-    if not weak(found, final.ended):
+    if not found.weak:
         return Answer(final.answer, stage="extract", completion=final)
     again = yield from ask(
         stages.extraction(
@@ -70,7 +69,7 @@ def iris_plus(
         )
     )
     second = stages.read(question, again.answer)
-    if not weak(second, again.ended) or (found.answer is None and second.answer is not None):
+    if not second.weak or (found.answer is None and second.answer is not None):
         return Answer(again.answer, stage="retry", completion=again)
     return Answer(final.answer, stage="extract", completion=final)
 

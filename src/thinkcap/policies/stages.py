@@ -7,12 +7,16 @@ methods ask in the same words and a stored stage serves every method.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.prompts import Prompts
+from thinkcap.core.thinking import parted
 from thinkcap.core.types import Completion, Message, Question, Request, Shown
-from thinkcap.grading.extract import Extracted, extract
+from thinkcap.grading import extract
+
+if TYPE_CHECKING:
+    from thinkcap.grading.extraction import Extracted
 
 
 def probe(question: Question, budget: int, *, keep: int = 0) -> Request:
@@ -92,8 +96,9 @@ def _joined(content: Any, text: str) -> Any:
 def read(question: Question, text: str | None, *, guess: bool = False) -> Extracted:
     """What the task's reader finds in a text; nothing in no text."""
     if text is None:
-        return Extracted(None, 0)
-    return extract(text, question.kind or "math", unclosed=guess)
+        return extract(None, question.kind or "math")
+    thought, reply = parted(text, unclosed=guess)
+    return extract(reply, question.kind or "math", thought=thought)
 
 
 def shares(cap: int, *parts: int | None, default: Sequence[float]) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.grading.grade import GRADER_VERSION
+from thinkcap.grading import Grader
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.folders import refuse_other
 from thinkcap.study.rows import read_states, stands
@@ -36,7 +36,7 @@ def estimate(config: StudyConfig) -> Estimate:
     folder = config.folder
     refuse_other(folder, config.to_mapping())
     states = read_states(folder / "rows.jsonl")
-    finished = {key for key, state in states.items() if stands(state, GRADER_VERSION, config.prompts.hash)}
+    finished = {key for key, state in states.items() if stands(state, Grader.version, config.prompts.hash)}
     stored = 0
     if (folder / "traces.sqlite").exists():
         with TraceStore.open(folder / "traces.sqlite", None, readonly=True) as store:

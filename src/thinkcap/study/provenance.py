@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.engine import EngineCard
-from thinkcap.grading.grade import GRADER_VERSION
+from thinkcap.grading import Grader
 from thinkcap.study.config import StudyConfig
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def provenance(
             for name, task in tasks.items()
         },
         "prompts": config.prompts.hash,
-        "grader": GRADER_VERSION,
+        "grader": Grader.version,
         "budgets": list(config.budgets),
         "policies": [plan.spec.label for plan in config.policies],
         "concurrency": concurrency,

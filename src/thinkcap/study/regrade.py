@@ -12,8 +12,8 @@ import msgspec
 
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.types import Verdict
-from thinkcap.grading.extract import extract
-from thinkcap.grading.grade import GRADER_VERSION, Grader
+from thinkcap.grading import Grader
+from thinkcap.policies import stages
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.rows import Journal, Key, Row, write_parquet
@@ -39,7 +39,7 @@ async def regrade(folder: Path, *, modules: Collection[str] = ()) -> Regraded:
         raise DataError(f"no rows at '{folder}'; wanted the folder of a study")
     config = _planned(folder / "study.toml", modules)
     cells = {cell.key: cell for cell in plan(config)}
-    provenance = {**_provenance(folder), "grader": GRADER_VERSION}
+    provenance = {**_provenance(folder), "grader": Grader.version}
     flips: list[tuple[Key, str | None, Verdict]] = []
     # Held to the end: a study that starts meanwhile would write the same columns and summary.
     with Journal(folder / "rows.jsonl") as journal:
@@ -56,7 +56,7 @@ async def regrade(folder: Path, *, modules: Collection[str] = ()) -> Regraded:
         summary = summarise(rows, provenance, price=config.price)
         write_parquet(rows, folder / "rows.parquet")
         write_summary(summary, folder / "summary.json")
-    return Regraded(len(rows), GRADER_VERSION, tuple(flips))
+    return Regraded(len(rows), Grader.version, tuple(flips))
 
 
 def _planned(path: Path, modules: Collection[str]) -> StudyConfig:
@@ -97,6 +97,6 @@ async def _graded(row: Row, cell: Cell, grader: Grader) -> Row:
     kind = cell.question.kind or "math"
     answer, level = row.answer, row.level
     if row.text is not None:
-        answer, level = extract(row.text, kind, unclosed=row.guess)
+        answer, level = stages.read(cell.question, row.text, guess=row.guess)
     verdict = await grader.grade(cell.task.golds[row.question], answer, kind)
-    return msgspec.structs.replace(row, verdict=verdict, answer=answer, level=level, grader=GRADER_VERSION)
+    return msgspec.structs.replace(row, verdict=verdict, answer=answer, level=level, grader=Grader.version)

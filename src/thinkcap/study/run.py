@@ -22,8 +22,8 @@ from thinkcap.core.files import replace_text
 from thinkcap.core.flow import drive
 from thinkcap.core.types import Answer, Failed, Graded, Outcome, Question, Sampling
 from thinkcap.engines import open_engine
-from thinkcap.grading.extract import extract
-from thinkcap.grading.grade import GRADER_VERSION, Grader
+from thinkcap.grading import Grader
+from thinkcap.policies import stages
 from thinkcap.policies.registry import PolicySpec, wants_other
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.folders import link_latest, refuse_other
@@ -135,7 +135,7 @@ async def _run(
     started = time.time()
     folder = config.folder
     remembering = Remembering(bare, store, claimed=journal.claimed(), online=config.online)
-    done = {key for key, row in journal.rows.items() if stands(row, GRADER_VERSION, config.prompts.hash)}
+    done = {key for key, row in journal.rows.items() if stands(row, Grader.version, config.prompts.hash)}
     todo = [cell for cell in cells if cell.key not in done]
     progress = Progress(total=len(cells), done=len(cells) - len(todo), resumed=len(cells) - len(todo))
     progress.where = getattr(bare, "status", None)
@@ -211,7 +211,7 @@ class _Worker:
             seed=cell.seed,
             gold_hash=cell.task.gold_hash(cell.question.id),
             outcome=outcome,
-            grader=GRADER_VERSION,
+            grader=Grader.version,
             prompts=self._config.prompts.hash,
         )
         self._journal.append(row)
@@ -243,9 +243,7 @@ class _Worker:
 
 def read_answer(answer: Answer, question: Question) -> tuple[str | None, int]:
     """The final answer in a policy's words; a guess from an open thought only where the policy says so."""
-    if answer.text is None:
-        return None, 0
-    found = extract(answer.text, question.kind or "math", unclosed=answer.guess)
+    found = stages.read(question, answer.text, guess=answer.guess)
     return found.answer, found.level
 
 

@@ -1,4 +1,4 @@
-"""Questions with known answers, and the grader that compares what a model said with them."""
+"""Questions with known answers: benchmarks, families made from a seed, anyone's files."""
 
 from thinkcap.tasks.load import TASKS, load
 from thinkcap.tasks.task import Item, Source, Task, check

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Kind, Question
-from thinkcap.grading.equal import equal
+from thinkcap.grading import equal
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,11 @@ _OTHER = {"true": "False", "false": "True", "yes": "No", "no": "Yes"}
 
 def changed_gold(gold: str, kind: Kind) -> str:
     """A different answer of the same look: another label, or the value plus something."""
-    from thinkcap.grading import labels
-
-    label = labels.bare(gold)
-    if label is not None and (kind == "label" or label in _OTHER):
-        return _OTHER.get(label) or ("(B)" if label == "A" else "(A)")
+    bare = gold.strip(" ().").lower()
+    if bare in _OTHER:
+        return _OTHER[bare]
+    if kind == "label" and len(bare) == 1:
+        return "(B)" if bare == "a" else "(A)"
     digit = next((i for i, c in enumerate(gold) if c.isdigit() and gold[i - 1 : i] not in ("_", "^")), None)
     if digit is None:
         return "7 + " + gold if kind == "math" and "\\text" not in gold else "none of these"

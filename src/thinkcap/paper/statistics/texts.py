@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from thinkcap.grading.boxes import boxed
 from thinkcap.logs.arms import Arm, matched
 from thinkcap.paper.statistics.values import Table
 
 _FINAL = re.compile(r"final answer\s*:?\**\s*:?\s*\$?\s*(-?[\d,]+(?:\.\d+)?)", re.IGNORECASE)
 _HASHES = re.compile(r"####\s*\$?\s*(-?[\d,]+(?:\.\d+)?)")
+_BRACES = re.compile(r"\\boxed\{|[{}]")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 
 
@@ -20,14 +20,25 @@ def plain_extraction(text: str) -> tuple[str, str | None]:
     """
     after = text.rpartition("</think>")[2] if "</think>" in text else ""
     text = after if after.strip() else text
-    found = boxed(text)
-    if found:
-        return "boxed", found
+    if (inside := _last_box(text)) is not None:
+        return "boxed", inside
     for level, pattern in (("hashes", _HASHES), ("final", _FINAL)):
         if marks := pattern.findall(text):
             return level, marks[-1]
     numbers = _NUMBER.findall(text)
     return ("last_number", numbers[-1]) if numbers else ("none", None)
+
+
+def _last_box(text: str) -> str | None:
+    """What the last box that closes holds."""
+    opened: list[re.Match[str]] = []
+    last: tuple[int, int] | None = None
+    for brace in _BRACES.finditer(text):
+        if brace.group() != "}":
+            opened.append(brace)
+        elif opened and (start := opened.pop()).group() != "{" and (last is None or start.end() > last[0]):
+            last = start.end(), brace.start()
+    return text[last[0] : last[1]].strip() if last else None
 
 
 def _number(text: str | None) -> float | None:

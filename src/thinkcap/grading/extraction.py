@@ -2,8 +2,8 @@
 
     >>> extract("so we get \\\\boxed{\\\\frac{1}{2}}.", "math")
     Extracted(answer='\\\\frac{1}{2}', level=1)
-    >>> extract("<think>maybe 41", "number")
-    Extracted(answer=None, level=0)
+    >>> extract("", "number", thought="so it must be 41")
+    Extracted(answer='41', level=4)
 
 Levels: 1 boxed, 2 `####`, 3 a final-answer marker or a reply that is nothing but the answer, 4 the last number or
 formula (never for labels), 0 nothing. Every step is linear in the length of the text.
@@ -12,25 +12,27 @@ formula (never for labels), 0 nothing. Every step is linear in the length of the
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from thinkcap.grading import labels
 from thinkcap.grading.boxes import boxed
 from thinkcap.grading.decode import decoded
+from thinkcap.grading.kinds import KindName
 from thinkcap.grading.prose import is_bare, last_formula, last_number, lead_number
-
-if TYPE_CHECKING:
-    from thinkcap.core.types import Kind
 
 
 class Extracted(NamedTuple):
     answer: str | None
     level: int
 
+    @property
+    def weak(self) -> bool:
+        """Guessed or missing. A cut text that states its answer is as good as a finished one."""
+        return self.answer is None or self.level not in (1, 2, 3)
+
 
 NOTHING = Extracted(None, 0)
 
-_OPEN, _CLOSE = "<think>", "</think>"
 _TURN_END = re.compile(r"<\|?(?:im_end|im_start|endoftext|eot_id|end▁of▁sentence)\|?>|<｜end▁of▁sentence｜>|</s>")
 _LONGEST_ANSWER = 2000
 _MOST = 64
@@ -64,33 +66,20 @@ _MATH_OPEN = re.compile(r"\s*[\"*\s]*(\$\$?|\\\(|\\\[)")
 _MATH_CLOSE = {"$": "$", "$$": "$$", "\\(": "\\)", "\\[": "\\]"}
 
 
-def extract(text: str, kind: Kind, *, unclosed: bool = False) -> Extracted:
-    """The answer in `text` and its level. `unclosed=True` is for a pipeline that says it guesses."""
-    text = decoded(text)
-    closed = text.rfind(_CLOSE)
-    opened = text.rfind(_OPEN)
-    if opened > closed:
-        if not unclosed:
-            # What stands before an open thought was said aloud; the thought itself was not.
-            return _read(text[closed + len(_CLOSE) if closed >= 0 else 0 : opened], kind)
-        text = text.replace(_OPEN, " ")
-        closed = text.rfind(_CLOSE)
-    if closed < 0:
-        return _read(text, kind)
-    reply = text[closed + len(_CLOSE) :]
+def extract(text: str | None, kind: KindName, *, thought: str | None = None) -> Extracted:
+    """The answer in `text` and its level; what was thought before it counts only where it says nothing."""
+    if text is None:
+        return NOTHING
+    reply = decoded(text)
     said = _read(reply, kind)
-    if said.answer is None and kind == "math" and 0 < len(reply.split()) <= _FEW_WORDS:
-        return Extracted(reply.strip(), 3)  # after a closed thought a word or two is the whole reply
-    return said if said.answer is not None else _read(text[:closed].replace(_OPEN, " "), kind)
+    if thought is None or said.answer is not None:
+        return said
+    if kind == "math" and 0 < len(reply.split()) <= _FEW_WORDS:
+        return Extracted(reply.strip(), 3)  # after a thought a word or two is the whole reply
+    return _read(decoded(thought), kind)
 
 
-def weak(extracted: Extracted, ended: bool) -> bool:
-    """Whether an answer needs a second try: guessed or missing, whether or not the text ended."""
-    # A cut text with a stated answer is as good as a finished one; a guess is weak even in a finished text.
-    return extracted.answer is None or extracted.level not in (1, 2, 3)
-
-
-def _read(text: str, kind: Kind) -> Extracted:
+def _read(text: str, kind: KindName) -> Extracted:
     if "<" in text:
         text = _TURN_END.sub(" ", text)
     if not text.strip():
@@ -105,14 +94,14 @@ def _read(text: str, kind: Kind) -> Extracted:
     return Extracted(guess, 4) if guess is not None else NOTHING
 
 
-def _from_box(text: str, kind: Kind) -> str | None:
+def _from_box(text: str, kind: KindName) -> str | None:
     content = boxed(text, join=kind == "math")
     if content is None or kind != "label":
         return content
     return labels.label(content) and _as_written(content)
 
 
-def _from_hashes(text: str, kind: Kind) -> str | None:
+def _from_hashes(text: str, kind: KindName) -> str | None:
     if "####" not in text:
         return None
     for found in reversed(list(_HASHES.finditer(text))[-_MOST:]):
@@ -125,7 +114,7 @@ def _from_hashes(text: str, kind: Kind) -> str | None:
     return None
 
 
-def _from_marker(text: str, kind: Kind) -> str | None:
+def _from_marker(text: str, kind: KindName) -> str | None:
     if kind == "label":
         whole = labels.bare(text)
         if whole is not None:
@@ -192,7 +181,7 @@ def _sentence(text: str, start: int) -> str:
     return rest[: end.start()] if end else rest
 
 
-def _payload(said: str, kind: Kind, words: int) -> str | None:
+def _payload(said: str, kind: KindName, words: int) -> str | None:
     """The answer in the words after a marker, or None where they hold none."""
     said = said.strip().strip("*").strip()
     if kind == "label":

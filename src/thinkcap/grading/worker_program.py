@@ -1,4 +1,4 @@
-"""The program that compares answers where it may hang or grow: `python -I worker.py FOLDER...`.
+"""The program that compares answers where it may hang or grow: `python -I worker_program.py FOLDER...`.
 
 Strangers wrote what it reads, so it runs alone: isolated from the current folder and the environment, and under
 limits that the kernel keeps. It loads the package it lies in by its place; FOLDERs hold the libraries and come
@@ -46,7 +46,8 @@ def main() -> None:
 
 
 def _settle(gold: str, answer: str, kind: str, out: IO[str], loaded: bool) -> tuple[str, bool]:
-    from thinkcap.grading.equal import Decision, decide, final
+    from thinkcap.grading.equality import decide, final
+    from thinkcap.grading.kinds import Decision
 
     try:
         decision = decide(gold, answer, kind)  # type: ignore[arg-type]

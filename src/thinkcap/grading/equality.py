@@ -1,74 +1,34 @@
-"""Whether an answer means the gold answer: the one function behind grading, votes and convergence.
+"""Our own rules for whether an answer means the gold answer, behind grading, votes and convergence.
 
-    >>> equal("\\\\frac{1}{2}", "0.5", "math"), equal("1,000", "$1000.00", "number"), equal("(B)", "b", "label")
-    (True, True, True)
+    >>> decide("\\\\frac{1}{2}", "0.5", "math"), decide("(B)", "b", "label")
+    (<Decision.SAME: 'same'>, <Decision.SAME: 'same'>)
 
 Cheap rules come first (the same text, the same number), then our own reading of formulas, which is bounded in time
-and size; only what that cannot read goes to sympy, in a worker program with a time limit.
+and size; what that cannot read is left to the algebra system.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from thinkcap.grading import labels
-from thinkcap.grading.extract import extract
+from thinkcap.grading.extraction import extract
+from thinkcap.grading.kinds import Decision, KindName
 from thinkcap.grading.latex_cleanup import LONGEST, is_plain, plain_words, squeezed
 from thinkcap.grading.prose import NUMBER, is_bare, words
 from thinkcap.grading.vocabulary import is_word
 
 if TYPE_CHECKING:
-    from thinkcap.core.types import Kind
     from thinkcap.grading.shapes import Shape
 
 
 _SHORT = 300
 
 
-class Decision(Enum):
-    """What our own rules say; UNSURE is for a worker to settle, UNREADABLE for nobody."""
-
-    SAME = "same"
-    DIFFERENT = "different"
-    UNREADABLE = "unreadable"
-    UNSURE = "unsure"
-
-
-def equal(gold: str, answer: str | None, kind: Kind) -> bool:
-    """Whether `answer` (a bare answer or a whole text) gives `gold`. Never raises on bad input."""
-    decision = decide(gold, answer, kind)
-    if decision is Decision.UNSURE:
-        from thinkcap.grading.workers import ask_once
-
-        decision = ask_once(gold, str(answer), kind)
-    return decision is Decision.SAME
-
-
-def classes(
-    answers: Sequence[str | None], kind: Kind, same: Callable[[str, str], bool] | None = None
-) -> tuple[int, ...]:
-    """The class of each answer, numbered in order of appearance; -1 for none at all."""
-    alike = same or (lambda a, b: equal(a, b, kind))
-    firsts: list[str] = []
-    out = []
-    for answer in answers:
-        if answer is None or not answer.strip():
-            out.append(-1)
-            continue
-        found = next((i for i, first in enumerate(firsts) if first == answer or alike(first, answer)), None)
-        if found is None:
-            firsts.append(answer)
-            found = len(firsts) - 1
-        out.append(found)
-    return tuple(out)
-
-
-def quick(gold: str, answer: str, kind: Kind) -> Decision:
+def quick(gold: str, answer: str, kind: KindName) -> Decision:
     """The cheap rules alone: the same text, plain numbers, labels. UNSURE means that more is needed."""
     if not answer.strip():
         return Decision.UNREADABLE
@@ -83,7 +43,7 @@ def quick(gold: str, answer: str, kind: Kind) -> Decision:
     return Decision.UNSURE
 
 
-def decide(gold: str, answer: str | None, kind: Kind) -> Decision:
+def decide(gold: str, answer: str | None, kind: KindName) -> Decision:
     """Our own rules: quick ones first, then formulas. Bounded, and honest about what they cannot tell."""
     if answer is None or not isinstance(answer, str):
         return Decision.UNREADABLE
@@ -100,8 +60,8 @@ def _decide_label(gold: str, answer: str) -> Decision:
     if ours is None:
         return _decision(plain_words(gold) == plain_words(answer))
     stated = extract(answer, "label").answer
-    if stated is None and len(spoken := _spoken(answer)) <= _SHORT:
-        stated = spoken  # no marker, but a short text may still be read for its label
+    if stated is None and len(answer) <= _SHORT:
+        stated = answer  # no marker, but a short text may still be read for its label
     theirs = labels.label(stated) if stated else None
     return Decision.UNREADABLE if theirs is None else _decision(ours == theirs)
 
@@ -121,16 +81,16 @@ def plain_number(text: str) -> Fraction | None:
     return Fraction(found.group(1) + found.group(2).replace(",", "").rstrip(".") or "0")
 
 
-def _decide_math(gold: str, answer: str, kind: Kind) -> Decision:
+def _decide_math(gold: str, answer: str, kind: KindName) -> Decision:
     if squeezed(gold) == squeezed(answer) and len(gold) < LONGEST > len(answer):
         return Decision.SAME
     ours, theirs = final(gold, kind), final(answer, kind)
-    if (option := _option(ours or _spoken(gold), theirs or _spoken(answer))) is not None:
+    if (option := _option(ours or gold, theirs or answer)) is not None:
         return option
     if ours is None or theirs is None:
         if max(len(gold), len(answer)) > LONGEST:
             return Decision.UNREADABLE
-        same = plain_words(ours or _spoken(gold)) == plain_words(theirs or _spoken(answer)) != ""
+        same = plain_words(ours or gold) == plain_words(theirs or answer) != ""
         return Decision.SAME if same else Decision.DIFFERENT if ours is None else Decision.UNREADABLE
     if max(len(ours), len(theirs)) > LONGEST:
         return Decision.UNREADABLE
@@ -220,29 +180,17 @@ def _with_point(found: re.Match[str]) -> str:
     return whole.replace(".", "").replace(" ", "") + "." + decimals
 
 
-_STATES = re.compile(r"boxed|####|</think>|<answer>|answer", re.IGNORECASE)
+_STATES = re.compile(r"boxed|####|<answer>|answer", re.IGNORECASE)
 
 
-def final(text: str, kind: Kind = "math") -> str | None:
+def final(text: str, kind: KindName = "math") -> str | None:
     """The answer in a text, or the text itself where it is nothing else; None where it is words without one."""
     text = text.strip()
-    if text.rfind("<think>") > text.rfind("</think>"):
-        return extract(
-            text, "math" if kind == "label" else kind
-        ).answer  # a thought that never closed said nothing
     if _STATES.search(text):
         found = extract(text, "number" if kind == "number" else "math")
-        return _spoken(text) if found.answer is None else found.answer
+        return text if found.answer is None else found.answer
     if is_bare(text) or len(text) == 1:
         return text
     if len(text) <= LONGEST and len(words(text)) <= 1 and not NUMBER.search(text):
         return text
-    found = extract(text, kind if kind == "number" else "math")
-    return found.answer
-
-
-def _spoken(text: str) -> str:
-    """What is said after the thought; nothing where it never closed."""
-    if text.rfind("<think>") > text.rfind("</think>"):
-        return ""
-    return text.rpartition("</think>")[2].strip()
+    return extract(text, kind if kind == "number" else "math").answer
