@@ -27,7 +27,7 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
 from thinkcap.gateway.server import make_server
-from thinkcap.grading.grade import Grader
+from thinkcap.grading import Grader
 from thinkcap.statistics.paired import difference
 from thinkcap.tasks import load
 from thinkcap.tasks.task import Task
