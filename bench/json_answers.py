@@ -19,6 +19,8 @@ from typing import Any
 
 import aiohttp
 import jsonschema
+from thinkcap.grading.extract import extract
+from thinkcap.grading.grade import Grader
 
 from page import written
 from thinkcap.gateway.app import Gateway
@@ -26,8 +28,6 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
 from thinkcap.gateway.server import make_server
-from thinkcap.grading.extract import extract
-from thinkcap.grading.grade import Grader
 from thinkcap.tasks import load
 
 CAPS = (64, 512)
