@@ -19,15 +19,15 @@ from typing import Any
 
 import aiohttp
 import jsonschema
-from thinkcap.grading.extract import extract
-from thinkcap.grading.grade import Grader
 
 from page import written
+from thinkcap import extract
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
 from thinkcap.gateway.server import make_server
+from thinkcap.grading import Grader
 from thinkcap.tasks import load
 
 CAPS = (64, 512)

@@ -21,7 +21,7 @@ from thinkcap.core.errors import Unsupported
 from thinkcap.core.types import Kind
 from thinkcap.engines.grammar import complete
 from thinkcap.engines.json_schema import schema_form, written
-from thinkcap.grading.extract import extract
+from thinkcap.grading import extract
 
 _WORKING = re.compile(r"reason|expla|think|thought|work|step|rationale|analy|why|how", re.IGNORECASE)
 """Names of properties that ask how the answer was come by, not what it is."""
