@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,6 @@ from thinkcap.policies.registry import facts
 from thinkcap.tasks import load
 
 ROOT = Path(__file__).parents[2]
-
-
-def bench() -> Any:
-    spec = importlib.util.spec_from_file_location("gateway_profile", ROOT / "bench/gateway_profile.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 async def test_it_is_of_these_weights_and_names_only_policies_that_answer() -> None:
@@ -50,9 +41,10 @@ def test_it_comes_from_the_study_that_make_profile_runs() -> None:
     [(10, (40, 200, 512)), pytest.param(200, None, marks=pytest.mark.slow)],
 )
 async def test_no_request_fails_and_no_cap_is_surely_worse(
-    questions: int, caps: tuple[int, ...] | None, tmp_path: Path
+    questions: int, caps: tuple[int, ...] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gateway = bench()
+    monkeypatch.syspath_prepend(ROOT / "bench")
+    gateway = importlib.import_module("gateway_profile")
     task = load("families", limit=questions, seed=0)
     found: list[Any] = []
     profile = profile_of("bundled")
