@@ -43,8 +43,8 @@ def policies() -> list[dict[str, object]]:
 
 
 def measure(runs: Path, sizes: dict[str, int]) -> None:
+    from thinkcap.api import run_study as run
     from thinkcap.study.config import StudyConfig
-    from thinkcap.study.run import run
 
     for kind, size in sizes.items():
         for i in range(-(-size // CHUNK)):

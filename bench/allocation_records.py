@@ -11,7 +11,8 @@ import numpy as np
 
 from thinkcap.allocate.guarantee import harm_bound, learn_then_test
 from thinkcap.allocate.split import Pass, Passes, Plan, optimal
-from thinkcap.logs.arms import Arm, matched
+from thinkcap.diagnose.pairs import matched
+from thinkcap.logs.arms import Arm
 from thinkcap.logs.door import read
 from thinkcap.statistics.bootstrap import percentile_interval
 

@@ -21,10 +21,10 @@ from random import Random
 
 import msgspec
 
+from thinkcap.diagnose.summary import summarise, write_summary
 from thinkcap.study.config import DENSE
 from thinkcap.study.questions import FILE, Asked, Chain
 from thinkcap.study.rows import Row, StageRow, write_parquet
-from thinkcap.study.summary import summarise, write_summary
 from thinkcap.study.values import parse_budgets
 
 BUDGETS = parse_budgets(DENSE)

@@ -14,12 +14,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from thinkcap.api import run_study as run
 from thinkcap.core.engine import Engine
 from thinkcap.core.types import GREEDY, Mode, Question, Request
 from thinkcap.engines import open_engine
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.run import run
 from thinkcap.study.values import PolicyPlan
 from thinkcap.tasks import load
 

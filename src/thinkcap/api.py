@@ -6,7 +6,7 @@ print(thinkcap.ask("What is 48 * 57 + 9?", cap=512).answer)              # 2745
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,10 @@ from thinkcap.core.types import Answer, Kind, Question, Run, Sampling, Step
 
 if TYPE_CHECKING:
     from thinkcap.policies.registry import PolicySpec
+    from thinkcap.study.config import StudyConfig
+    from thinkcap.study.regrade import Regraded
+    from thinkcap.study.rows import Row
+    from thinkcap.study.run import Result, Watcher
 
 
 @dataclass(frozen=True)
@@ -134,9 +138,55 @@ def study(file: str | Path | None = None, **options: Any) -> dict[str, Any]:
     from thinkcap.report.explorer.page import write_page
     from thinkcap.study.config import StudyConfig
     from thinkcap.study.options import from_options
-    from thinkcap.study.run import run
 
     base = StudyConfig.from_file(Path(file)) if file else StudyConfig()
-    result = wait(run(from_options(base, options)))
-    write_page(result.folder)
-    return dict(result.summary)
+    done = wait(run_study(from_options(base, options)))
+    write_page(done.folder)
+    return done.summary
+
+
+@dataclass(frozen=True)
+class Studied:
+    """A finished study: its rows, and the summary that was written beside them."""
+
+    result: Result
+    summary: dict[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        return self.result.folder
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return self.result.rows
+
+    @property
+    def failed(self) -> int:
+        return self.result.failed
+
+
+async def run_study(config: StudyConfig, *, engine: Engine | None = None, watch: Watcher | None = None) -> Studied:
+    """Run to the end, then write `summary.json` beside the rows."""
+    from thinkcap.study.run import run
+
+    made: list[dict[str, Any]] = []
+    result = await run(config, engine=engine, watch=watch, conclude=lambda done: made.append(_concluded(done)))
+    return Studied(result, made[0])
+
+
+async def regrade_study(folder: Path, *, modules: Collection[str] = ()) -> Regraded:
+    """Stored answers through today's grader, and the summary anew."""
+    from thinkcap.study.regrade import regrade
+
+    def conclude(done: Result) -> None:
+        _concluded(done)
+
+    return await regrade(folder, modules=modules, conclude=conclude)
+
+
+def _concluded(done: Result) -> dict[str, Any]:
+    from thinkcap.diagnose.summary import conclude, write_summary
+
+    summary = conclude(done)
+    write_summary(summary, done.folder / "summary.json")
+    return summary

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from thinkcap.allocate.envelope import fit
 from thinkcap.allocate.split import Plan
+from thinkcap.api import run_study as run
 from thinkcap.calibrate.allocation import grid, load
 from thinkcap.calibrate.profile import Profile
 from thinkcap.cli.calibrate import command
@@ -17,7 +18,6 @@ from thinkcap.core.flow import drive
 from thinkcap.engines.scripted import QUIET, ScriptedEngine
 from thinkcap.policies.registry import PolicySpec, policy
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.run import run
 from thinkcap.tasks import load as load_task
 
 CAPS = (48, 96, 160)

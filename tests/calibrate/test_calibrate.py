@@ -11,11 +11,11 @@ from thinkcap.calibrate.profile import RIVAL, Profile
 from thinkcap.cli.calibrate import command
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.types import Answer, Completion, Graded, Question, Request, Run, Step
+from thinkcap.diagnose.summary import summarise, write_summary
 from thinkcap.policies.registry import PolicySpec, facts, parse
 from thinkcap.statistics.precision import wilson
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.rows import Row, make_row, write_parquet
-from thinkcap.study.summary import summarise, write_summary
 
 RIGHT = {
     ("nothink", 32): 50,

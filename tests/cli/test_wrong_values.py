@@ -13,10 +13,10 @@ import click
 import pytest
 import slow_engine
 
+from thinkcap.api import run_study as run
 from thinkcap.cli import VERBS, group, main
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.run import run
 
 WRONG = ("x", "-1", "1.5", "", "nan", "1e999", "a=b,c", "/dev/null/x", "split(think=x)", "\N{SNOWMAN}")
 MISSING = "nowhere.gguf"

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from thinkcap.cli import main
 from thinkcap.cli.diagnose import command
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.logs.arms import matched
+from thinkcap.diagnose.pairs import matched
 from thinkcap.logs.door import read
 from thinkcap.logs.plain import parse_map
 

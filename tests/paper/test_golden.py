@@ -102,8 +102,8 @@ def test_different_orders_are_not_paired(shared: Path) -> None:
     page = json.loads(CliRunner().invoke(command, [str(nine), str(eight), "--json", "--draws", "0"]).output)
     assert len(page["findings"]) == 2
     assert all({a["budget"] for a in f["arms"]} != {256, 512} for f in page["findings"])
-    pairs = {(t["first"], t["second"]) for t in page["tests"]}
-    assert pairs == {("nothink@256", "think@256")}
+    pairs = {(c["first"], c["second"], c["matched_by"]) for c in page["comparisons"]}
+    assert pairs == {("think@256", "nothink@256", "cap")}
 
 
 def test_the_worked_example_of_the_docs_is_what_the_command_prints(shared: Path) -> None:

@@ -8,11 +8,12 @@ import hashlib
 from pathlib import Path
 from random import Random
 
+from thinkcap.api import Studied as Result
+from thinkcap.api import run_study as run
 from thinkcap.core.errors import EngineTimeout
 from thinkcap.core.sync import wait
 from thinkcap.engines.scripted import QUIET, ScriptedEngine
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.run import Result, run
 from thinkcap.tasks import Task, load
 
 HOSTILE = "</script><script>window.harmed = true</script><img src=x onerror='window.harmed = true'> <b>not bold"

@@ -16,6 +16,7 @@ from thinkcap.logs.door import read
 from thinkcap.report.explorer import page as page_module
 from thinkcap.report.explorer.page import safe_json, write_page
 from thinkcap.study.rows import read_parquet
+from thinkcap.verdict.say import say
 
 
 def inside(page: Path, name: str) -> Any:
@@ -32,7 +33,7 @@ def page(run: Path) -> Path:
 def test_numbers_are_those_of_diagnosis(page: Path, run: Path) -> None:
     data = inside(page, "data")
     found = diagnose(read([run]))
-    assert data["verdict"] == [s.text for s in found.verdict]
+    assert data["verdict"] == [s.text for s in say(found).sentences if not s.detail]
     whole = data["views"][0]
     for arm in found.findings[0].arms:
         cell = whole["cells"][arm.policy][data["budgets"].index(arm.budget)]
@@ -153,11 +154,11 @@ def test_a_run_without_stored_chains_still_has_a_page(other_run: Path) -> None:
 
 
 def test_a_run_in_which_everything_failed(tmp_path: Path) -> None:
+    from thinkcap.api import run_study
     from thinkcap.core.errors import EngineTimeout
     from thinkcap.core.sync import wait
     from thinkcap.engines.scripted import ScriptedEngine
     from thinkcap.study.config import StudyConfig
-    from thinkcap.study.run import run as run_study
 
     config = StudyConfig.from_mapping(
         {"limit": 3, "budgets": "64", "policies": "think", "out": str(tmp_path / "x")}

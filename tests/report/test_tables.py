@@ -61,8 +61,8 @@ def test_gaps_and_causes_are_the_diagnosis(material: Material, found: Diagnosis)
     for budget, gap, (low, high), p in zip(
         *(table.column(c) for c in ("budget", "gap", "gap 95 %", "p")), strict=True
     ):
-        seen = by[budget].difference
-        assert (gap, low, high, p) == (seen.test.difference, seen.low, seen.high, seen.test.p)
+        seen = by[budget].comparison
+        assert (gap, low, high, p) == (seen.difference, seen.result.low, seen.result.high, seen.p_holm)
     causes = make("theory-verification", material)
     for budget, loss, rest in zip(*(causes.column(c) for c in ("budget", "truncation", "reasoning")), strict=True):
         cost = by[budget].tax

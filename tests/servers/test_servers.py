@@ -15,6 +15,7 @@ import pytest
 import test_engine_contract as contract
 from started import CONTEXT, Server
 
+from thinkcap.api import run_study as run
 from thinkcap.core.engine import Engine, complete
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Question, Request
@@ -22,7 +23,6 @@ from thinkcap.engines import open_engine
 from thinkcap.gateway.doctor import Report, examine
 from thinkcap.model import pebble_hf
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.run import run
 
 IDS = ("vllm", "llama")
 """Servers that take and give token ids; the third is asked over chat."""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from thinkcap.allocate.file import Allocation
 from thinkcap.allocate.stop import Check, Rule, Stopping
+from thinkcap.api import run_study as run
 from thinkcap.engines import open_engine
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.rows import read_journal
-from thinkcap.study.run import run
 from thinkcap.study.values import PolicyPlan
 
 QUESTIONS = 20

@@ -18,12 +18,14 @@ pytest.importorskip("ray", reason="needs ray: pip install 'thinkcap[cluster]'", 
 
 from counting import LEDGER
 
+from thinkcap.api import Studied as Result
+from thinkcap.api import run_study as run
 from thinkcap.core.engine import complete
 from thinkcap.core.errors import ConfigError, EngineUnreachable
 from thinkcap.core.types import Question, Request
 from thinkcap.engines import open_engine
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.run import Progress, Result, run
+from thinkcap.study.run import Progress
 
 TESTS = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from typing import Any
 
 from hostile import Hostile, is_canary
 
-from thinkcap.study.summary import load_summary
+from thinkcap.diagnose.summary import load_summary
 
 MISDEEDS = ("drop", "429", "500", "malformed", "empty", "never")
 

@@ -17,17 +17,18 @@ import msgspec
 import pytest
 import slow_engine
 
+from thinkcap.api import regrade_study as regrade
+from thinkcap.api import run_study as run
 from thinkcap.core.errors import ConfigError
 from thinkcap.diagnose.diagnosis import diagnose
+from thinkcap.diagnose.summary import load_summary
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.logs import read
 from thinkcap.policies.registry import parse_list
 from thinkcap.report.explorer.page import write_page
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import estimate
-from thinkcap.study.regrade import regrade
-from thinkcap.study.run import plan, run
-from thinkcap.study.summary import load_summary
+from thinkcap.study.plan import plan
 from thinkcap.study.values import PolicyPlan
 
 Start = Callable[..., "subprocess.Popen[str]"]

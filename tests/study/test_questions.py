@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from thinkcap.api import run_study as run
 from thinkcap.core.errors import DataError
 from thinkcap.core.sync import wait
 from thinkcap.engines.scripted import CLOSE, OPEN, QUIET, ScriptedEngine
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.questions import FILE, read_questions
-from thinkcap.study.run import run
 
 THOUGHT = "carry the \N{MATHEMATICAL BOLD DIGIT ONE} and go on " * 3
 QUICK = "so #### 7"

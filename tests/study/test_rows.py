@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 import slow_engine
 
+from thinkcap.api import regrade_study as regrade
+from thinkcap.api import run_study as run
 from thinkcap.core.errors import StoreError
 from thinkcap.core.files import replace_text, replacing
 from thinkcap.diagnose.diagnosis import diagnose
+from thinkcap.diagnose.summary import load_summary
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.logs import read
 from thinkcap.policies.registry import parse_list
 from thinkcap.report.explorer.page import write_page
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import estimate
-from thinkcap.study.regrade import regrade
 from thinkcap.study.rows import Journal, read_journal
-from thinkcap.study.run import run
-from thinkcap.study.summary import load_summary
 from thinkcap.study.values import PolicyPlan
 from thinkcap.traces.exchange import open_run
 

@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 import slow_engine
 
+from thinkcap.api import Studied as Result
+from thinkcap.api import regrade_study as regrade
+from thinkcap.api import run_study as run
 from thinkcap.core.errors import ConfigError, DataError, EngineTimeout, StoreError
 from thinkcap.core.prompts import Prompts
+from thinkcap.diagnose.summary import load_summary
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.policies.registry import parse_list
 from thinkcap.report.explorer.page import write_page
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.regrade import regrade
 from thinkcap.study.rows import read_parquet
-from thinkcap.study.run import Result, run
-from thinkcap.study.summary import load_summary
 from thinkcap.study.values import PolicyPlan, parse_budgets
 
 

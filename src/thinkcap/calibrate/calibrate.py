@@ -25,10 +25,10 @@ from thinkcap.allocate.file import Allocation
 from thinkcap.calibrate.profile import RIVAL, Profile, Rule
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.names import nearest
+from thinkcap.diagnose.summary import load_summary
 from thinkcap.policies.registry import PolicySpec, facts, parse, wants_other
 from thinkcap.statistics.precision import wilson
 from thinkcap.study.rows import read_parquet
-from thinkcap.study.summary import load_summary
 
 
 @dataclass

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from thinkcap.cli.logs import reads_logs
 from thinkcap.core.errors import ConfigError
 
+if TYPE_CHECKING:
+    from thinkcap.logs.arms import Records
+
 
 @click.command("diagnose")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Everything under stable names, as JSON.")
+@click.option("--details", is_flag=True, help="Every sentence, not only the telling ones.")
 @reads_logs
 @click.option("--model", help="Only this model's rows of a log that holds several.")
 @click.option(
@@ -22,6 +27,7 @@ from thinkcap.core.errors import ConfigError
 def command(
     paths: tuple[Path, ...],
     as_json: bool,
+    details: bool,
     columns: str | None,
     policies: tuple[str, ...],
     budgets: tuple[int, ...],
@@ -60,4 +66,13 @@ def command(
         stop=stop,
     )
     found = diagnose(records, draws=draws, seed=seed)
-    click.echo(json_page(found) if as_json else as_text(found))
+    click.echo(json_page(found, _published_names(records)) if as_json else as_text(found, details=details))
+
+
+def _published_names(records: Records) -> dict[str, Any]:
+    """The flat table of the paper's statistics, where the paper's room is installed."""
+    try:
+        from thinkcap.paper.statistics import statistics
+    except ModuleNotFoundError:
+        return {}
+    return {"statistics": statistics(records)}

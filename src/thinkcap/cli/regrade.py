@@ -18,11 +18,11 @@ import click
 )
 def command(run: Path, tasks: tuple[str, ...]) -> None:
     """Grade the answers of RUN again; its traces serve every cell, so no model is asked."""
+    from thinkcap.api import regrade_study
     from thinkcap.core.sync import wait
     from thinkcap.report.explorer.page import write_page
-    from thinkcap.study.regrade import regrade
 
-    changed = wait(regrade(run, modules=tasks))
+    changed = wait(regrade_study(run, modules=tasks))
     write_page(run)
     click.echo(f"{changed.rows:,} rows graded by {changed.grader}; {len(changed.flips):,} verdicts changed")
     for key, before, after in changed.flips[:20]:

@@ -10,22 +10,22 @@ from typing import Any
 
 import click
 
+from thinkcap.api import Studied, run_study
 from thinkcap.core.sync import wait
-from thinkcap.diagnose.methods import MARKS, compare
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import Estimate
 from thinkcap.study.folders import said_of
-from thinkcap.study.run import Progress, Result, run
+from thinkcap.study.run import Progress
 
 FEW = 5
 """Up to so many policies a table by budget is easier to read."""
 
 
-def run_shown(config: StudyConfig, *, quiet: bool) -> Result:
+def run_shown(config: StudyConfig, *, quiet: bool) -> Studied:
     """Run with a progress line; on Ctrl-C say how to go on."""
     line = _Line(quiet)
     try:
-        return wait(run(config, watch=line))
+        return wait(run_study(config, watch=line))
     except KeyboardInterrupt:
         line.end()
         command = " ".join(shlex.quote(word) for word in ["thinkcap", *sys.argv[1:]])
@@ -82,9 +82,9 @@ def estimate_text(found: Estimate) -> str:
     return "\n".join(lines)
 
 
-def result_text(result: Result) -> str:
+def result_text(result: Studied) -> str:
     """The table of a run: by budget for a few policies, method by method for many."""
-    summary: Mapping[str, Any] = result.summary
+    summary = result.summary
     blocks = []
     for task in dict.fromkeys(cell["task"] for cell in summary["cells"]):
         cells = [cell for cell in summary["cells"] if cell["task"] == task]
@@ -103,36 +103,52 @@ def result_text(result: Result) -> str:
     return "\n\n".join(blocks)
 
 
-def methods(result: Result, task: str) -> str:
-    """Every method at each cap: accuracy, interval, cost, which stage answered, tests against the two modes."""
-    cells: Sequence[Mapping[str, Any]] = result.summary["cells"]  # type: ignore[assignment]
-    lines = [line for line in compare(result.rows, cells) if line.task == task]
-    head = f"{'policy':<20}{'right %':>8}{'95 %':>14}{'tokens':>8}{'re-read':>8}  "
-    head += "".join(f"{f'against {mark}':<22}" for mark in MARKS) + "stages"
+BASELINES = ("nothink", "think")
+
+
+def methods(result: Studied, task: str) -> str:
+    """Every method at each cap: accuracy, interval, cost, which stage answered, and tests against both modes."""
+    cells = [cell for cell in result.summary["cells"] if cell["task"] == task]
+    made = [c for c in result.summary["comparisons"] if c["task"] == task]
+    width = max(len(cell["policy"]) for cell in cells) + 2
+    head = f"{'policy':<{width}}{'right %':>8}{'95 %':>14}{'tokens':>8}{'re-read':>8}  "
+    head += "".join(f"{f'against {mark}':<22}" for mark in BASELINES) + "stages"
     blocks = []
-    for cap in sorted({line.cap for line in lines}):
+    for cap in sorted({cell["budget"] for cell in cells}):
         block = [f"cap {cap}", head]
-        for line in (line for line in lines if line.cap == cap):
-            cell = line.cell
+        for cell in (c for c in cells if c["budget"] == cap):
             low, high = cell["ci"]
             if low is None:
-                block.append(f"{line.policy:<20}{'-':>8}")
+                block.append(f"{cell['policy']:<{width}}{'-':>8}")
                 continue
-            tests = [test.text if (test := line.against(mark)) else "" for mark in MARKS]
-            twin = next((c for c in line.comparisons if c.against not in MARKS), None)
-            stages = ", ".join(f"{name} {count}" for name, count in cell["stages"].items())
+            name = f"{cell['policy']}@{cap}"
+            tests = "".join(f"{against(made, name, f'{mark}@{cap}'):<22}" for mark in BASELINES)
+            stages = ", ".join(f"{stage} {count}" for stage, count in cell["stages"].items())
             block.append(
-                f"{line.policy:<20}{100 * cell['accuracy']:>8.1f}{f'{100 * low:.1f}-{100 * high:.1f}':>14}"
-                f"{cell['tokens_charged_mean']:>8.0f}{cell['tokens_prefill_trace_mean']:>8.0f}  "
-                f"{tests[0]:<22}{tests[1]:<22}{stages}"
-                + (f" (against {twin.against}: {twin.text})" if twin else "")
+                f"{cell['policy']:<{width}}{100 * cell['accuracy']:>8.1f}{f'{100 * low:.1f}-{100 * high:.1f}':>14}"
+                f"{cell['tokens_charged_mean']:>8.0f}{cell['tokens_prefill_trace_mean']:>8.0f}  {tests}{stages}"
             )
         blocks.append("\n".join(block))
+    shared = [c for c in made if c["matched_by"] == "stages"]
+    if shared:
+        lines = [f"{c['first']} against {c['second']}: {against(made, c['first'], c['second'])}" for c in shared]
+        blocks.append("\n".join(["same stages, other caps", *lines]))
     blocks.append(
-        "+ better, - worse, = not told apart (exact McNemar, Holm over each cap); "
+        "+ better, - worse, = not told apart (exact McNemar, Holm over all comparisons of the study); "
         "a:b is only this method right : only the other"
     )
     return "\n\n".join(blocks)
+
+
+def against(made: Sequence[Mapping[str, Any]], first: str, second: str) -> str:
+    """`+ 21:0 p=1e-05`; nothing where the two were not compared."""
+    for c in made:
+        counts = (c["only_first"], c["only_second"])
+        if (c["first"], c["second"]) in ((first, second), (second, first)):
+            won, lost = counts if c["first"] == first else counts[::-1]
+            word = "=" if c["p_holm"] >= 0.05 else "+" if won > lost else "-"
+            return f"{word} {won}:{lost} p={c['p_holm']:.2g}"
+    return ""
 
 
 def table(cells: Sequence[Mapping[str, Any]]) -> str:

@@ -1,16 +1,21 @@
-"""What a cascade wins on the questions its first try left open, and what it may cost."""
+"""What a cascade wins on the questions its first try left open, what it costs, and where it goes wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.passes import accepted, budgets, rounds
-from thinkcap.logs.arms import Arm, matched
+from thinkcap.diagnose.pairs import aligned_or_none, matched
+from thinkcap.diagnose.passes import accepted, is_control, rounds
+from thinkcap.logs.arms import Arm
 from thinkcap.statistics.arrays import Bools, share
 from thinkcap.statistics.cost import CostBound, NetRecovery, cost_bound, net_recovery
 from thinkcap.statistics.paired import McNemar, mcnemar
+from thinkcap.statistics.rounds import Convergence, convergence
+from thinkcap.statistics.taxonomy import Failures, failures
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,10 @@ class Escalation:
     """Answers without thinking at the cascade's whole cap first, then at the first try's own."""
     cost: Cost | None
     cost_undefined: str | None
+    failures: Failures | None
+    """Wrong answers by cause; needs the first try's own verdict, an answer without thinking at its budget."""
+    convergence: Convergence | None
+    """Of a method that thinks in rounds: how often two agreed, and how right it was by that."""
 
     @property
     def escalated(self) -> int:
@@ -56,9 +65,9 @@ class Escalation:
 
 def escalations(arms: Sequence[Arm]) -> tuple[Escalation, ...]:
     found = []
-    for arm in arms:
+    for arm in (a.judged() for a in arms):
         kept = accepted(arm)
-        if kept is not None:
+        if kept is not None and arm.n:
             found.append(_escalation(arm, kept, arms))
     return tuple(found)
 
@@ -68,7 +77,7 @@ def _escalation(arm: Arm, kept: Bools, arms: Sequence[Arm]) -> Escalation:
     cost = _cost(arm, kept)
     return Escalation(
         arm.name,
-        arm.method,
+        arm.policy,
         arm.budget,
         arm.n,
         taken,
@@ -76,19 +85,18 @@ def _escalation(arm: Arm, kept: Bools, arms: Sequence[Arm]) -> Escalation:
         tuple(_against(arm, direct) for direct in _rivals(arm, arms)),
         None if isinstance(cost, str) else cost,
         cost if isinstance(cost, str) else None,
+        _failures(arm, arms),
+        _convergence(arm, kept),
     )
 
 
 def _rivals(arm: Arm, arms: Sequence[Arm]) -> list[Arm]:
-    """Direct answers under all the cascade may spend, under its named budget, and under its first try's."""
-    own = budgets(arm)
-    known = own.first is not None and own.think is not None and own.answer is not None
-    whole = (own.first or 0) + own.rounds * ((own.think or 0) + (own.answer or 0)) if known else None
-    if arm.budget is None:
-        return [a for a in arms if a.method == "nothink" and a.budget is None and a.file == arm.file]
-    wanted = list(dict.fromkeys(b for b in (whole, arm.budget, own.first) if b))
-    direct = [a for a in arms if a.method == "nothink" and a.budget in wanted]
-    return sorted(direct, key=lambda a: (wanted.index(a.budget or 0), a.file != arm.file, a.file))
+    """Direct answers under all the cascade may spend, and under its first try's budget."""
+    wanted = list(dict.fromkeys(b for b in (arm.stages.total, arm.budget, arm.stages.first) if b))
+    direct = [a for a in arms if a.policy == "nothink"]
+    if arm.budget is None and not wanted:
+        return [a for a in direct if a.budget is None]
+    return sorted((a for a in direct if a.budget in wanted), key=lambda a: wanted.index(a.budget or 0))
 
 
 def _against(arm: Arm, direct: Arm) -> Against:
@@ -107,15 +115,14 @@ def _against(arm: Arm, direct: Arm) -> Against:
 
 
 def _cost(arm: Arm, kept: Bools) -> Cost | str:
-    own, loops = budgets(arm), rounds(arm)
+    own, loops = arm.stages, rounds(arm)
     if arm.tokens is None or loops is None:
-        return "no token counts are stored"
+        return "no token counts are stored" if arm.tokens is None else "the rounds of thinking are not stored"
     if kept.all():
         return "the first try settled every question; the later budgets were not seen"
     if own.first is None or own.think is None or own.answer is None:
-        missing = [
-            n for n, v in (("first", own.first), ("thinking", own.think), ("answer", own.answer)) if v is None
-        ]
+        parts = (("first", own.first), ("thinking", own.think), ("answer", own.answer))
+        missing = [name for name, value in parts if value is None]
         return f"the budget of the {' and '.join(missing)} pass is not stored"
     spent = float(arm.tokens[kept].mean()) if kept.any() else None
     mean = float(loops[~kept].mean())
@@ -127,6 +134,33 @@ def _cost(arm: Arm, kept: Bools) -> Cost | str:
         own.first,
         own.think,
         own.answer,
-        rounds=own.rounds,
+        rounds=own.rounds or 1,
     )
     return Cost(own.first, own.think, own.answer, spent, mean, bound, float(arm.tokens.mean()))
+
+
+def _failures(arm: Arm, arms: Sequence[Arm]) -> Failures | None:
+    """The first try is the answer without thinking at its budget: the same request, so the same words."""
+    first = next((a for a in arms if a.policy == "nothink" and a.budget == arm.stages.first), None)
+    if first is None or arm.stages.first is None:
+        return None
+    plain = [a for a in arms if a is not first and not is_control(a.policy) and a.name != arm.name]
+    both = aligned_or_none([arm, first])
+    if both is None or both[0].n != arm.n:
+        return None
+    kept = accepted(both[0])
+    assert kept is not None
+    others = []
+    for other in plain:
+        same = aligned_or_none([both[0], other])
+        if same is not None and same[0].n == arm.n:
+            others.append(same[1].right)
+    table = np.stack(others, axis=1) if others else None
+    return failures(both[0].right, ~kept, both[1].right, table)
+
+
+def _convergence(arm: Arm, kept: Bools) -> Convergence | None:
+    loops = rounds(arm)
+    if "converged" not in arm.extra or loops is None or (arm.stages.rounds or 1) < 2:
+        return None
+    return convergence(arm.right, ~kept, arm.extra["converged"].astype(np.bool_), loops)

@@ -6,15 +6,16 @@ Frozen tables made from arms by the estimators of `thinkcap.statistics`; the ver
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from thinkcap.core.errors import DataError
 from thinkcap.diagnose.escalation import Escalation, escalations
-from thinkcap.diagnose.passes import thinking
+from thinkcap.diagnose.gates import Gated, gated
+from thinkcap.diagnose.pairs import Comparison, Comparisons, aligned_or_none, matched
+from thinkcap.diagnose.passes import is_control, reading
 from thinkcap.diagnose.splitting import Splitting, splitting
-from thinkcap.logs.arms import Arm, Stages, matched
+from thinkcap.logs.arms import Arm
 from thinkcap.statistics.crossover import (
     Empirical,
     Multiplier,
@@ -29,8 +30,8 @@ from thinkcap.statistics.crossover import (
 from thinkcap.statistics.decompose import Decomposition, Tax, decompose, tax
 from thinkcap.statistics.frontier import Frontier, frontier
 from thinkcap.statistics.hazard import DecreasingTest, Hazard, decreasing, even_edges, hazard
-from thinkcap.statistics.paired import PairedDifference, difference
-from thinkcap.statistics.precision import Proportion, StopPrecision, stop_precision, wilson
+from thinkcap.statistics.paired import PairedDifference
+from thinkcap.statistics.precision import Proportion, StopPrecision, proportion, stop_precision
 from thinkcap.statistics.predict import Pilot, pilot_sufficiency
 from thinkcap.statistics.route import Routing, cascade_grid
 from thinkcap.statistics.survival import Survival, survival
@@ -40,19 +41,27 @@ from thinkcap.statistics.survival import Survival, survival
 class ArmSummary:
     name: str
     policy: str
+    method: str
+    """The policy with its options."""
     budget: int | None
     file: str
+    rows: int
     n: int
+    """Rows with a verdict: accuracy is of these."""
     failed: int
     unreadable: int
     accuracy: Proportion
     mean_tokens: float | None
+    most_tokens: int | None
+    """What the dearest question cost."""
+    control: bool
+    """Run to be compared with, never to be advised."""
     criterion: str
     parts: Decomposition | None
     stop: StopPrecision | None
     provenance: Mapping[str, str]
     """Hardware, dtype, engine, prompts and grader, where the run says so."""
-    thoughts: int | None = None
+    thoughts: int | None
     """Rows of plain thinking in which a thought was opened; None where that is not known."""
 
 
@@ -63,11 +72,15 @@ class AtBudget:
     budget: int
     tax: Tax | None
     """None when the log does not tell which chains were cut."""
-    difference: PairedDifference
+    comparison: Comparison
     """nothink minus think: positive when thinking loses."""
     predicted: Predicted | None
     """Crossover from this budget's accuracies and the chain lengths, exact and heuristic."""
     predicted_heuristic: Predicted | None
+
+    @property
+    def difference(self) -> PairedDifference:
+        return self.comparison.result
 
 
 @dataclass(frozen=True)
@@ -105,127 +118,74 @@ class Findings:
     splitting: Splitting
     escalations: tuple[Escalation, ...]
     """What each cascade that was run wins on the questions its first try left open, and may cost."""
+    gates: tuple[Gated, ...]
     read_as: str
     """The reading of plain thinking all this is about: `think`, or a looser one where only that was run."""
-    refused: tuple[str, ...] = field(default=())
-    """Comparisons that were not made, with the reason."""
 
 
 def summary(arm: Arm) -> ArmSummary:
-    right = int(arm.right.sum())
-    parts = None if arm.ended is None else decompose(arm.ended, arm.right)
-    stop = None if parts is None else stop_precision(parts.right_ended, parts.ended)
-    mean = None if arm.tokens is None else float(arm.tokens.mean())
+    judged = arm.judged()
+    right = int(judged.right.sum())
+    parts = None if judged.ended is None or not judged.n else decompose(judged.ended, judged.right)
+    known = arm.tokens is not None and arm.n > 0
     return ArmSummary(
         arm.name,
+        arm.policy,
         arm.method,
         arm.budget,
         arm.file,
         arm.n,
+        judged.n,
         arm.failed,
         arm.unreadable,
-        wilson(right, arm.n),
-        mean,
+        proportion(right, judged.n),
+        float(arm.lengths.mean()) if known else None,
+        int(arm.lengths.max()) if known else None,
+        is_control(arm.policy),
         arm.criterion,
         parts,
-        stop,
+        None if parts is None else stop_precision(parts.right_ended, parts.ended),
         arm.provenance,
         int((arm.extra["tokens_think"] > 0).sum()) if "tokens_think" in arm.extra else None,
     )
 
 
-def pooled(arms: Sequence[Arm]) -> list[Arm]:
-    """Seeds of one arm as one arm, a question and its seed being one row; other arms as they are."""
-    groups: dict[tuple[str, str, Stages], list[Arm]] = {}
-    for arm in arms:
-        key = (arm.name, arm.file, arm.stages)
-        groups.setdefault(key, []).append(arm)
-    result = []
-    for same in groups.values():
-        result.append(same[0] if len(same) == 1 else _join(same))
-    return result
-
-
-def _join(arms: Sequence[Arm]) -> Arm:
-    def column(name: str) -> np.ndarray | None:
-        parts = [getattr(a, name) for a in arms]
-        return None if any(p is None for p in parts) else np.concatenate(parts)
-
-    seeds = np.concatenate([np.full(a.n, a.seed or 0) for a in arms])
-    return replace(
-        arms[0],
-        # One code per question and seed; 2**20 seeds are enough for anyone.
-        question=np.concatenate([a.question for a in arms]) * 2**20 + seeds,
-        verdict=np.concatenate([a.verdict for a in arms]),
-        tokens=column("tokens"),
-        ended=column("ended"),
-        flag=column("flag"),
-        content=column("content"),
-        failed=sum(a.failed for a in arms),
-        unreadable=sum(a.unreadable for a in arms),
-        extra={k: np.concatenate([a.extra[k] for a in arms]) for k in _common(arms)},
-    )
-
-
-def _common(arms: Sequence[Arm]) -> list[str]:
-    return [k for k in arms[0].extra if all(k in a.extra for a in arms)]
-
-
-def findings(model: str, task: str, arms: Sequence[Arm], *, draws: int, seed: int) -> Findings:
-    ready = sorted(pooled(arms), key=lambda a: (a.method, a.budget or 0))
-    refused: list[str] = []
-    read_as = thinking(ready)
-    nothink, think = _series(ready, "nothink"), _series(ready, read_as)
+def findings(arms: Sequence[Arm], comparisons: Comparisons, *, draws: int, seed: int) -> Findings:
+    """All that the arms of one model on one task show, each configuration once."""
+    read_as = reading(arms)
+    nothink, think = _series(arms, "nothink"), _series(arms, read_as)
     lengths = _lengths(think[max(think)]) if think else None
-    both = sorted(set(nothink) & set(think))
-    rows = []
-    for b in both:
-        try:
-            rows.append(_at(b, nothink[b], think[b], lengths))
-        except DataError as err:
-            refused.append(str(err))
-    aligned = _aligned([nothink[b] for b in both] + [think[b] for b in both], refused) if both else []
-    direct, thought = aligned[: len(both)], aligned[len(both) :]
+    both = [b for b in sorted(set(nothink) & set(think)) if comparisons.between(nothink[b].name, think[b].name)]
+    same = aligned_or_none([nothink[b] for b in both] + [think[b] for b in both]) or []
+    direct, thought = same[: len(both)], same[len(both) :]
     crossing = _crossing(both, direct, thought, draws, seed)
     gamma = None
     if crossing is not None and len(both) > 1:
         gamma = multiplier(both, [float(a.right.mean()) for a in direct], crossing)
-    only = _aligned(list(think.values()), refused) if len(think) > 1 else []
+    only = aligned_or_none(think.values()) or [] if len(think) > 1 else []
+    rate = None if lengths is None else lengths.hazard
     return Findings(
-        model,
-        task,
-        tuple(summary(a) for a in ready),
-        tuple(rows),
+        arms[0].model,
+        arms[0].task,
+        tuple(summary(a) for a in arms),
+        tuple(_at(nothink[b], think[b], lengths, comparisons) for b in both),
         lengths,
         crossing,
         gamma,
-        frontier(list(think), np.stack([a.right for a in only], axis=1)) if only else None,
+        frontier(list(think), np.stack([a.right for a in only], axis=1)) if only and only[0].n else None,
         _pilot(list(think), only, seed),
         _cascades(nothink, think),
-        splitting(ready, None if lengths is None else lengths.curve),
-        escalations(ready),
+        splitting(arms, rate),
+        escalations(arms),
+        gated(arms),
         read_as,
-        tuple(dict.fromkeys(refused)),
     )
 
 
-def _series(arms: Sequence[Arm], mode: str) -> dict[int, Arm]:
-    """The plain arms of a mode by budget; of several runs at one budget the first counts."""
-    found: dict[int, Arm] = {}
-    for arm in sorted((a for a in arms if a.method == mode and a.budget is not None), key=lambda a: a.budget or 0):
-        found.setdefault(arm.budget or 0, arm)
-    return found
-
-
-def _aligned(arms: list[Arm], refused: list[str]) -> list[Arm]:
-    try:
-        base = arms[0]
-        for other in arms[1:]:
-            base, _, _ = matched(base, other)
-        return [base, *(matched(base, a)[1] for a in arms[1:])]
-    except DataError as err:
-        refused.append(str(err))
-        return []
+def _series(arms: Sequence[Arm], policy: str) -> dict[int, Arm]:
+    """The plain arms of a mode by budget."""
+    plain = [a for a in arms if a.method == policy and a.budget is not None and a.judged().n]
+    return {a.budget or 0: a for a in sorted(plain, key=lambda a: a.budget or 0)}
 
 
 def _lengths(arm: Arm) -> Lengths | None:
@@ -241,22 +201,23 @@ def _lengths(arm: Arm) -> Lengths | None:
     return Lengths(arm.budget or 0, curve, rate, overall, tail)
 
 
-def _at(budget: int, nothink: Arm, think: Arm, lengths: Lengths | None) -> AtBudget:
-    direct, thought, how = matched(nothink, think)
-    gap = difference(direct.right, thought.right, how)
+def _at(nothink: Arm, think: Arm, lengths: Lengths | None, comparisons: Comparisons) -> AtBudget:
+    comparison = comparisons.between(nothink.name, think.name)
+    assert comparison is not None
+    direct, thought, _ = matched(nothink, think)
     cost = None if thought.ended is None else tax(direct.right, thought.ended, thought.right)
     exact = guess = None
     if cost is not None and lengths is not None:
         a_c, a_t = cost.think.alpha_c, cost.think.alpha_t
         exact = predicted(lengths.curve, needed_share(cost.nothink_accuracy, a_c, a_t))
         guess = predicted(lengths.curve, needed_share_heuristic(cost.nothink_accuracy, a_c))
-    return AtBudget(budget, cost, gap, exact, guess)
+    return AtBudget(nothink.budget or 0, cost, comparison, exact, guess)
 
 
 def _crossing(
     budgets: list[int], direct: list[Arm], thought: list[Arm], draws: int, seed: int
 ) -> Empirical | None:
-    if not direct:
+    if not direct or not direct[0].n:
         return None
     one, two = np.stack([a.right for a in direct], axis=1), np.stack([a.right for a in thought], axis=1)
     if draws > 0:
@@ -278,12 +239,12 @@ def _cascades(nothink: dict[int, Arm], think: dict[int, Arm]) -> tuple[Replayed,
         return ()
     if any(a.ended is None for a in nothink.values()):
         return ()
-    aligned = _aligned(usable, [])
-    if not aligned:
+    same = aligned_or_none(usable)
+    if not same or not same[0].n:
         return ()
-    direct, thought = aligned[: len(nothink)], aligned[len(nothink) :]
+    direct, thought = same[: len(nothink)], same[len(nothink) :]
     grid = cascade_grid(
         {a.budget or 0: (a.right, a.ends, a.lengths) for a in direct},
         {a.budget or 0: (a.right, a.lengths) for a in thought},
     )
-    return tuple(Replayed(b1, b2, r, wilson(r.right, r.n)) for (b1, b2), r in grid.items())
+    return tuple(Replayed(b1, b2, r, proportion(r.right, r.n)) for (b1, b2), r in grid.items())

@@ -1,68 +1,71 @@
-"""Which pass answered which row, and with what budget.
+"""Which pass answered which row: the first try, the chain, or a pass after it.
 
 accepted(arm)          # rows that a try without thinking settled
-budgets(arm).think     # what the thinking pass was allowed
+extracted(arm)         # rows answered from a chain that was cut
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from thinkcap.logs.arms import Arm
+from thinkcap.policies.registry import POLICIES
 from thinkcap.statistics.arrays import Bools, Ints
 
-THINKING = ("think", "think[heuristic]")
+READINGS = ("think", "think[heuristic]")
 """Readings of a plain chain, the strictest first. A projection adds tokens, so its lengths are not the chain's."""
 
+SPLITS = ("split", "two_pass", "iris", "iris_plus")
+"""Methods that answer a cut chain in a pass of its own, without thinking."""
 
-@dataclass(frozen=True)
-class PassBudgets:
-    """None where the records do not tell."""
-
-    first: int | None
-    think: int | None
-    answer: int | None
-    rounds: int
+_CONTROLS = "thinkcap.policies.controls:"
 
 
-def head(arm: Arm) -> str:
-    """`iris` of `iris_plus`."""
-    return arm.policy.partition("[")[0].removesuffix("_plus")
+def thinks(arm: Arm) -> bool:
+    """One call in thinking mode, however its words are read."""
+    return arm.mode == "think"
 
 
-def budgets(arm: Arm) -> PassBudgets:
-    own = arm.stages
-    answer = own.answer
-    if head(arm) == "town":
-        answer = 0
-    elif answer is None and own.first is None and own.think is not None and arm.budget is not None:
-        # No chain was cut, so no answer pass was seen; the cap is of both passes together.
-        answer = arm.budget - own.think
-    return PassBudgets(own.first, own.think, answer, own.rounds or 1)
+def is_control(policy: str) -> bool:
+    """Run to be compared with, never to be advised."""
+    return POLICIES.get(policy, "").startswith(_CONTROLS)
 
 
-def beside(one: Arm, two: Arm) -> bool:
-    """At the same cap, or cascades that share their first and their thinking budget."""
-    if one.budget is not None and one.budget == two.budget:
-        return True
-    a, b = one.stages, two.stages
-    return None not in (a.first, a.think) and (a.first, a.think) == (b.first, b.think)
+def reading(arms: Sequence[Arm]) -> str:
+    """The reading of plain thinking these arms have, the strictest first; `think` where they have none."""
+    here = {a.policy for a in arms if a.budget is not None}
+    return next((policy for policy in READINGS if policy in here), "think")
 
 
 def accepted(arm: Arm) -> Bools | None:
     """Rows that the first try settled; None where the arm has none, or the log does not name stages."""
-    if head(arm) not in ("town", "iris", "mrsd") or "stage" not in arm.extra:
+    if "stage" not in arm.extra:
         return None
-    return np.asarray(arm.extra["stage"] == "probe", dtype=np.bool_)
+    named = np.asarray(arm.extra["stage"].astype(str) == "probe")
+    return named if arm.stages.first is not None or bool(named.any()) else None
+
+
+def still_open(arm: Arm) -> Bools:
+    """Rows that no first try settled: all of them where there was none."""
+    kept = accepted(arm)
+    return np.ones(arm.n, dtype=np.bool_) if kept is None else ~kept
+
+
+def extracted(arm: Arm) -> Bools | None:
+    """Rows answered by a pass of its own on a cut chain; None where the log does not name stages."""
+    if arm.policy not in SPLITS or "stage" not in arm.extra:
+        return None
+    named = np.asarray(arm.extra["stage"].astype(str) == "answer")
+    # Two passes may answer a complete chain too; what was not cut is no evidence on cut chains.
+    return named if arm.ended is None else named & ~arm.ended
 
 
 def finished(arm: Arm) -> Bools | None:
     """Rows whose chain ended in its own budget; None where that is not known."""
-    if arm.ended is None and "stage" in arm.extra:
-        return np.asarray(arm.extra["stage"] == "think", dtype=np.bool_)
+    if arm.policy in SPLITS and arm.policy != "two_pass" and "stage" in arm.extra:
+        return np.asarray(arm.extra["stage"].astype(str) == "think")
     return arm.ended
 
 
@@ -71,20 +74,10 @@ def rounds(arm: Arm) -> Ints | None:
     kept = accepted(arm)
     if kept is None:
         return None
-    if head(arm) != "mrsd":
-        return np.asarray(~kept, dtype=np.int64)
     if "rounds" in arm.extra:
-        return np.asarray(arm.extra["rounds"], dtype=np.int64)
-    most = budgets(arm).rounds
+        return np.where(kept, 0, arm.extra["rounds"]).astype(np.int64)
     # `round2`: two answers agreed there; `majority`: none did, so all rounds were run.
+    most = arm.stages.rounds or 1
     names = arm.extra["stage"].astype(str)
-    return np.asarray(
-        [0 if n == "probe" else int(n.removeprefix("round")) if n.startswith("round") else most for n in names],
-        dtype=np.int64,
-    )
-
-
-def thinking(arms: Sequence[Arm]) -> str:
-    """The reading of plain thinking these arms have, the strictest first; `think` where they have none."""
-    here = {a.method for a in arms if a.budget is not None}
-    return next((policy for policy in THINKING if policy in here), "think")
+    told = [int(n.removeprefix("round")) if n.startswith("round") else most for n in names]
+    return np.where(kept, 0, told).astype(np.int64)

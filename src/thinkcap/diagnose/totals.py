@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.passes import accepted, budgets, finished, head, thinking
-from thinkcap.logs.arms import Arm, matched
+from thinkcap.diagnose.pairs import matched
+from thinkcap.diagnose.passes import accepted, finished, reading, still_open
+from thinkcap.logs.arms import Arm
 from thinkcap.statistics.decompose import Decomposition, decompose
 from thinkcap.statistics.paired import McNemar, mcnemar
-from thinkcap.statistics.precision import Proportion, wilson
+from thinkcap.statistics.precision import Proportion, proportion
 from thinkcap.statistics.split import MatchedTotal, OptimalSplit, answer_saturation, matched_total, optimal_split
 
-_PASSES = ("split", "two_pass", "close", "generous", "iris")
+_PASSES = ("split", "two_pass", "close", "generous", "iris", "iris_plus")
 """Methods that keep tokens for an answer, in a pass of its own or in the same turn."""
 
 _DIVIDED = {"split": "split", "close": "close", "generous": "close"}
@@ -39,49 +40,41 @@ class SameTotal:
 
 
 def same_totals(arms: Sequence[Arm]) -> tuple[SameTotal, ...]:
-    plain = thinking(arms)
-    found = []
-    for arm in arms:
-        own = budgets(arm)
-        if head(arm) in _PASSES and finished(arm) is not None and own.think and own.answer:
-            found += _same_total(arm, own.think, own.answer, [a for a in arms if a.method == plain], plain)
-    return tuple(found)
+    plain = reading(arms)
+    thinking = [a for a in arms if a.policy == plain]
+    return tuple(
+        _same_total(arm, arm.stages.think, arm.stages.answer, thinking, plain)
+        for arm in arms
+        if arm.policy in _PASSES and finished(arm) is not None and arm.stages.think and arm.stages.answer
+    )
 
 
-def _same_total(arm: Arm, reasoning: int, answer: int, plain: Sequence[Arm], word: str) -> list[SameTotal]:
+def _same_total(arm: Arm, reasoning: int, answer: int, plain: Sequence[Arm], word: str) -> SameTotal:
     total = reasoning + answer
-    kept = accepted(arm)
-    population = "all" if kept is None else "not accepted"
-    n = arm.n if kept is None else int((~kept).sum())
+    population = "all" if accepted(arm) is None else "not accepted"
 
     def entry(
         coupled: str, size: int, why: str | None, parts: MatchedTotal | None = None, test: McNemar | None = None
     ) -> SameTotal:
         return SameTotal(arm.name, coupled, reasoning, answer, population, size, parts, test, why)
 
-    rivals = [a for a in plain if a.budget == total and a.ended is not None]
-    if not rivals:
-        return [entry(f"{word}@{total}", n, f"{word}@{total} was not run, or its ends are not known")]
-    # The same run where it has one: another run may have had other hardware.
-    rival = min(rivals, key=lambda a: a.file != arm.file)
+    n = int(still_open(arm).sum())
+    rival = next((a for a in plain if a.budget == total and a.ended is not None), None)
+    if rival is None:
+        return entry(f"{word}@{total}", n, f"{word}@{total} was not run, or its ends are not known")
     try:
         one, two, _ = matched(arm, rival)
-        rows = _open(one)
+        rows = still_open(one)
         size = int(rows.sum())
         if size == 0:
-            return [entry(rival.name, 0, "the first try settled every question; nothing was thought about")]
+            return entry(rival.name, 0, "the first try settled every question; nothing was thought about")
         one, two = one.take(rows), two.take(rows)
         parts = _parts(one, two)
         # The test needs no accuracies, so it stands where the causes cannot be told apart.
         why = f"{two.name}: {_lacking(two)}" if parts is None else None
-        return [entry(rival.name, size, why, parts, mcnemar(one.right, two.right))]
+        return entry(rival.name, size, why, parts, mcnemar(one.right, two.right))
     except DataError as err:
-        return [entry(rival.name, n, str(err))]
-
-
-def _open(arm: Arm) -> np.ndarray:
-    kept = accepted(arm)
-    return np.ones(arm.n, dtype=np.bool_) if kept is None else ~kept
+        return entry(rival.name, n, str(err))
 
 
 def _lacking(two: Arm) -> str:
@@ -110,7 +103,6 @@ class Division:
 
     how: str
     """`split`: a pass of its own; `close`: the thought closed by force in the same turn."""
-    file: str
     accuracy: Proportion
     """Of the best division. It was chosen among several, so it flatters a little."""
     optimum: OptimalSplit
@@ -118,29 +110,25 @@ class Division:
 
 def divisions(arms: Sequence[Arm]) -> tuple[Division, ...]:
     """For every total with at least two measured divisions whose chains are known to have ended or not."""
-    families: dict[tuple[str, str], list[Arm]] = {}
+    families: dict[str, list[Arm]] = {}
     for arm in arms:
-        how = _DIVIDED.get(head(arm))
-        if how and arm.ended is not None and budgets(arm).think and budgets(arm).answer:
-            families.setdefault((how, arm.file), []).append(arm)
+        how = _DIVIDED.get(arm.policy)
+        if how and arm.ended is not None and arm.is_judged and arm.stages.think and arm.stages.answer:
+            families.setdefault(how, []).append(arm)
     found = []
-    for (how, file), family in families.items():
+    for how, family in families.items():
         for total in sorted({a.budget for a in family if a.budget is not None}):
-            done = _best(total, how, file, family)
+            done = _best(total, how, family)
             found += [] if done is None else [done]
     return tuple(found)
 
 
-def _best(total: int, how: str, file: str, family: Sequence[Arm]) -> Division | None:
+def _best(total: int, how: str, family: Sequence[Arm]) -> Division | None:
     """Of divisions with the same thought the one with the most answer tokens that fit."""
     points: dict[int, Arm] = {}
     for arm in family:
-        own = budgets(arm)
-        think, answer = own.think or 0, own.answer or 0
-        # A sweep that names both parts measured every division of it; others lend those of smaller totals.
-        swept = {"think", "answer"} <= arm.options.keys()
-        fits = arm.budget == total if swept else think + answer <= total
-        if fits and (think not in points or answer > (budgets(points[think]).answer or 0)):
+        think, answer = arm.stages.think or 0, arm.stages.answer or 0
+        if think + answer <= total and (think not in points or answer > (points[think].stages.answer or 0)):
             points[think] = arm
     if len(points) < 2:
         return None
@@ -152,11 +140,11 @@ def _best(total: int, how: str, file: str, family: Sequence[Arm]) -> Division | 
         [p.ended_share for p in parts],
         [_or_nan(p.alpha_c) for p in parts],
         [_or_nan(p.alpha_t) for p in parts],
-        answers=[budgets(a).answer or 0 for a in ordered],
+        answers=[a.stages.answer or 0 for a in ordered],
         answer_saturation=_saturation(points, parts),
     )
     best = points[found.best.reasoning]
-    return Division(how, file, wilson(int(best.right.sum()), best.n), found)
+    return Division(how, proportion(int(best.right.sum()), best.n), found)
 
 
 def _or_nan(value: float | None) -> float:
@@ -170,7 +158,7 @@ def _saturation(points: dict[int, Arm], parts: Sequence[Decomposition]) -> int |
     """
     best = max(range(len(parts)), key=lambda i: parts[i].accuracy)
     think = sorted(points)[best]
-    arm, most = points[think], budgets(points[think]).answer or 0
+    arm, most = points[think], points[think].stages.answer or 0
     cut = ~arm.ends
     if arm.tokens is None or not cut.any():
         return None

@@ -74,10 +74,10 @@ def _cut_share(e: Extraction, target: Findings) -> tuple[float | None, str]:
     """From the target's chain lengths, where the split has no first try that picks its questions."""
     if e.probed:
         return None, f"{e.split} thinks only where a first try did not end, and that was not run there"
-    if e.reasoning is None:
+    if e.cut_at is None:
         return None, f"the thinking budget of {e.split} is not stored"
     if target.lengths is None:
         return None, "the other's chain lengths are not known"
-    if e.reasoning > target.lengths.budget:
-        return None, f"the other's chains were observed up to {target.lengths.budget} tokens, not to {e.reasoning}"
-    return 1 - target.lengths.curve.at(e.reasoning), ""
+    if e.cut_at > target.lengths.budget:
+        return None, f"the other's chains were observed up to {target.lengths.budget} tokens, not to {e.cut_at}"
+    return 1 - target.lengths.curve.at(e.cut_at), ""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Bools, Ints
-from thinkcap.statistics.paired import Answers, Pairing, pair
+from thinkcap.statistics.paired import Answers
 
 COUNTED = "tokens < b"
 """The criterion where a log tells the end only by its counts."""
@@ -208,27 +208,6 @@ class Arm:
             content=cut(self.content),
             extra={k: v[rows] for k, v in self.extra.items()},
         )
-
-
-def matched(first: Arm, second: Arm) -> tuple[Arm, Arm, str]:
-    """Both arms on their common questions, in the first arm's order. Refuses what `pair` refuses."""
-    if first.file == second.file and first.order is None and first.content is None:
-        # One file, one run: its own ids are the evidence.
-        first, second = replace(first, order=first.file), replace(second, order=second.file)
-    if np.array_equal(first.question, second.question) and _same_content(first, second):
-        return first, second, "id and content" if first.content is not None else "id within one run"
-    pairing: Pairing = pair(first.answers(), second.answers())
-    keep = np.argsort(pairing.first, kind="stable")
-    return first.take(pairing.first[keep]), second.take(pairing.second[keep]), pairing.matched_by
-
-
-def _same_content(first: Arm, second: Arm) -> bool:
-    """The quick way for arms that stand row by row; anything doubtful goes the long way through `pair`."""
-    if first.status != "actual" or second.status != "actual":
-        return False
-    if first.content is None or second.content is None:
-        return first.order is not None and first.order == second.order
-    return bool(np.array_equal(first.content, second.content))
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,18 @@ _NEEDED = (
     "gold_hash",
 )
 
-_WELCOME = ("group", "stage", "stages", "calls", "tokens_think")
+_WELCOME = ("group", "stage", "stages", "calls", "tokens_think", "notes")
+
+_NOTES = ("agree", "support", "rounds", "converged", "gold_in_trace")
+"""What policies note down of a row and a diagnosis asks for."""
+
 
 _ONE_CHAIN = ("think", "think[heuristic]")
 """Plain chains. A projection adds tokens, so its lengths are not the chain's."""
 
 _ANSWER_PASS = ("extract", "retry")
 
-_TEXTS = ["question", "task", "model", "policy", "verdict", "gold_hash", "group", "stage"]
+_TEXTS = ["question", "task", "model", "policy", "verdict", "gold_hash", "group", "stage", "notes"]
 
 
 def read(path: Path, questions: Questions, model: str | None = None) -> tuple[list[Arm], list[str]]:
@@ -114,6 +118,7 @@ def _arms(
     extra = {n: _Coded(table[n]) for n in ("group", "stage") if n in table.column_names}
     if "stage" in extra:
         extra["stage"].texts = ["answer" if t in _ANSWER_PASS else t for t in extra["stage"].texts]
+    notes = _Coded(table["notes"]) if "notes" in table.column_names else None
     group, starts = _grouped(keys)
     arms = []
     for rows in np.split(group, starts[1:]):
@@ -129,6 +134,7 @@ def _arms(
         columns = {k: np.array(c.texts, dtype=object)[c.codes[graded]] for k, c in extra.items()}
         if policy in _ONE_CHAIN and "tokens_think" in number:
             columns["tokens_think"] = number["tokens_think"][graded]
+        columns |= _noted(notes, graded)
         arm = Arm(
             policy=policy,
             budget=budget,
@@ -156,6 +162,17 @@ def _arms(
         known = ", ".join(text["model"].texts)
         raise DataError(f"{file}: no graded row{f' of model {only!r}' if only else ''}; models in it: {known}")
     return _alike(arms), _notes(arms, run)
+
+
+def _noted(notes: _Coded | None, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Notes that every row of an arm has. A trace that was not handed on named nothing to the answer pass."""
+    if notes is None or all(notes.texts[code] == "{}" for code in np.unique(notes.codes[rows]) if code >= 0):
+        return {}
+    said = {code: json.loads(notes.texts[code]) if code >= 0 else {} for code in np.unique(notes.codes[rows])}
+    mine = [said[code] for code in notes.codes[rows]]
+    if any("gold_in_trace" in m for m in mine):
+        mine = [{"gold_in_trace": False, **m} for m in mine]
+    return {k: np.array([m[k] for m in mine]) for k in _NOTES if all(k in m for m in mine)}
 
 
 def _stages(

@@ -2,7 +2,7 @@
 
 from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
-from thinkcap.core.types import Answer, Question
+from thinkcap.core.types import Answer, Mode, Question
 from thinkcap.policies import stages
 from thinkcap.policies.facts import Facts
 
@@ -22,9 +22,26 @@ def two_pass(
     return Answer(final.answer, stage="extract", completion=final)
 
 
-def no_trace(question: Question, cap: int, *, prompts: Prompts = PROMPTS) -> Flow:
-    """The answer pass without any trace: what the prompt alone is worth."""
-    final = yield from ask(stages.extraction(question, None, cap, prompts))
+def no_trace(question: Question, cap: int, *, mode: Mode = "nothink", prompts: Prompts = PROMPTS) -> Flow:
+    """The answer pass without any trace: what the prompt alone is worth, in either mode."""
+    final = yield from ask(stages.extraction(question, None, cap, prompts, mode=mode))
+    return Answer(final.answer, stage="extract", completion=final)
+
+
+def think_on_trace(
+    question: Question,
+    cap: int,
+    *,
+    think: int | None = None,
+    answer: int | None = None,
+    prompts: Prompts = PROMPTS,
+) -> Flow:
+    """As `split`, but the answer pass thinks again: the trace's worth without leaving the mode."""
+    think, answer = stages.shares(cap, think, answer, default=(0.75, 0.25))
+    chain = yield from ask(stages.thinking(question, think, keep=answer))
+    if chain.ended:
+        return Answer(chain.answer, stage="think", completion=chain)
+    final = yield from ask(stages.extraction(question, chain, answer, prompts, mode="think"))
     return Answer(final.answer, stage="extract", completion=final)
 
 
@@ -47,5 +64,6 @@ def placebo(
 FACTS = {
     "two_pass": Facts(chain=("think",), then=("extract",), may_be_empty=False),
     "no_trace": Facts(chain=("extract",), may_be_empty=False),
+    "think_on_trace": Facts(chain=("think",), then=("extract",), needs_nothink=False),
     "placebo": Facts(chain=("think",), then=("extract",), may_be_empty=False),
 }

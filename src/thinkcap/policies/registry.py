@@ -41,6 +41,7 @@ POLICIES: Mapping[str, str] = MappingProxyType(
         "weighted_vote": "thinkcap.policies.weighted_vote:weighted_vote",
         "two_pass": "thinkcap.policies.controls:two_pass",
         "no_trace": "thinkcap.policies.controls:no_trace",
+        "think_on_trace": "thinkcap.policies.controls:think_on_trace",
         "placebo": "thinkcap.policies.controls:placebo",
         "stop": "thinkcap.policies.stop:stop",
         "auto": "thinkcap.policies.auto:auto",

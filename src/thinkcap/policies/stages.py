@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.prompts import Prompts
 from thinkcap.core.thinking import parted
-from thinkcap.core.types import Completion, Message, Question, Request, Shown
+from thinkcap.core.types import Completion, Message, Mode, Question, Request, Shown
 from thinkcap.grading import extract
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ def extraction(
     keep: int = 0,
     stage: str = "extract",
     shown: Shown = "answer",
+    mode: Mode = "nothink",
 ) -> Request:
-    """The answer pass of its own: no thinking, the trace as context. Without a trace it is the control."""
+    """The answer pass of its own: no thinking, the trace as context. Controls leave out the trace, or think."""
     form = question.answer_form if question.kind else ""
     text = prompts.extraction(form, template if trace else prompts.extract_bare)
     messages = with_text(question.messages, text)
@@ -57,7 +58,7 @@ def extraction(
         messages = ({"role": "system", "content": system}, *messages)
     return Request(
         question,
-        "nothink",
+        mode,
         budget,
         stage=stage,
         shown=shown,

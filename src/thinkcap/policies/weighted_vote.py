@@ -54,7 +54,9 @@ def weighted_vote(
         return sum(weight if index == samples else 1 for index in group)
 
     best = max(groups, key=votes)
-    notes = {"votes": tuple(votes(g) for g in groups), "agree": votes(best)}
+    mine = next((g for g in groups if samples in g), [])
+    # How many samples agree with the other's answer: enough to try other weights without asking again.
+    notes = {"votes": tuple(votes(g) for g in groups), "agree": votes(best), "support": max(0, len(mine) - 1)}
     if samples in best:
         return Answer(rest.text, f"vote:{rest.stage}", rest.completion, rest.guess, notes)
     return Answer(texts[best[0]], "vote", completions[best[0]], notes=notes)

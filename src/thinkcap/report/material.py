@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from thinkcap.diagnose.pairs import Comparisons, compare
+from thinkcap.diagnose.runs import configurations
+from thinkcap.diagnose.summary import load_summary
 from thinkcap.logs import own
 from thinkcap.logs.arms import Arm, Questions, Records
 from thinkcap.logs.door import read as read_logs
-from thinkcap.study.summary import load_summary
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ class Material:
     runs: tuple[Run, ...] = ()
     names: tuple[str, ...] = ()
     """Question ids by their code in the arms of our own runs."""
+
+    @cached_property
+    def comparisons(self) -> Comparisons:
+        """As a diagnosis of the same records makes them."""
+        return compare(configurations(self.records.arms))
 
     def manifest(self, arm: Arm) -> Mapping[str, Any]:
         """Provenance of an arm; empty where another tool's log stores none."""

@@ -9,8 +9,8 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.grading import Grader
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.folders import refuse_other
+from thinkcap.study.plan import Cell, plan
 from thinkcap.study.rows import read_states, stands
-from thinkcap.study.run import Cell, plan
 from thinkcap.study.values import FREE
 from thinkcap.traces.store import TraceStore
 

@@ -12,14 +12,12 @@ import time
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thinkcap.core.engine import EngineCard
 from thinkcap.grading import Grader
 from thinkcap.study.config import StudyConfig
-
-if TYPE_CHECKING:
-    from thinkcap.study.run import Cell
+from thinkcap.study.plan import Cell
 
 _PACKAGES = ("thinkcap", "xllamacpp", "aiohttp", "math-verify", "sympy", "numpy", "scipy")
 

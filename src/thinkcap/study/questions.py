@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -20,10 +20,8 @@ from thinkcap.core.engine import Engine
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
 from thinkcap.core.types import Mode, Question, Request, Sampling
+from thinkcap.study.plan import Cell
 from thinkcap.study.rows import Row
-
-if TYPE_CHECKING:
-    from thinkcap.study.run import Cell
 
 FILE = "chains.jsonl"
 

@@ -16,9 +16,9 @@ from thinkcap.grading import Grader
 from thinkcap.policies import stages
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.study.config import StudyConfig
+from thinkcap.study.plan import Cell, plan
 from thinkcap.study.rows import Journal, Key, Row, write_parquet
-from thinkcap.study.run import Cell, plan
-from thinkcap.study.summary import summarise, write_summary
+from thinkcap.study.run import Conclude, Result
 from thinkcap.study.values import PolicyPlan
 from thinkcap.tasks.load import is_module
 
@@ -30,10 +30,11 @@ class Regraded:
     flips: tuple[tuple[Key, str | None, Verdict], ...]
 
 
-async def regrade(folder: Path, *, modules: Collection[str] = ()) -> Regraded:
+async def regrade(folder: Path, *, modules: Collection[str] = (), conclude: Conclude | None = None) -> Regraded:
     """New verdicts for every finished row of a run, appended to its journal; the old lines stay.
 
     `modules` are the Python tasks that may be imported: a run came from anywhere, so its own file names none.
+    `conclude` gets the result while the run is still locked, as after a run.
     """
     if not (folder / "rows.jsonl").exists():
         raise DataError(f"no rows at '{folder}'; wanted the folder of a study")
@@ -53,9 +54,9 @@ async def regrade(folder: Path, *, modules: Collection[str] = ()) -> Regraded:
                 if new != row:
                     journal.append(new)
         rows = [journal.rows[key] for key in cells if key in journal.rows]
-        summary = summarise(rows, provenance, price=config.price)
         write_parquet(rows, folder / "rows.parquet")
-        write_summary(summary, folder / "summary.json")
+        if conclude is not None:
+            conclude(Result(folder, tuple(rows), provenance, config.price))
     return Regraded(len(rows), Grader.version, tuple(flips))
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 
@@ -24,33 +25,18 @@ from thinkcap.core.types import Answer, Failed, Graded, Outcome, Question, Sampl
 from thinkcap.engines import open_engine
 from thinkcap.grading import Grader
 from thinkcap.policies import stages
-from thinkcap.policies.registry import PolicySpec, wants_other
+from thinkcap.policies.registry import wants_other
 from thinkcap.study.config import StudyConfig
+from thinkcap.study.derivable import gold_in_trace
 from thinkcap.study.folders import link_latest, refuse_other
+from thinkcap.study.plan import Cell, plan
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import write_questions
 from thinkcap.study.rows import Journal, Row, make_row, stands, write_parquet
-from thinkcap.study.summary import summarise, write_summary
-from thinkcap.tasks import Task, load
-from thinkcap.tasks.task import reworded
+from thinkcap.study.values import FREE, Price
 from thinkcap.traces.lock import FileLock
 from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One thing to do: a question under a policy at a budget with a seed."""
-
-    task: Task
-    question: Question
-    spec: PolicySpec
-    budget: int
-    seed: int
-
-    @property
-    def key(self) -> tuple[str, str, str, int, int]:
-        return (self.task.name, self.question.id, self.spec.label, self.budget, self.seed)
 
 
 @dataclass
@@ -75,36 +61,30 @@ class Result:
     """What a finished run left behind."""
 
     folder: Path
-    summary: dict[str, object]
     rows: tuple[Row, ...]
+    provenance: Mapping[str, Any]
+    price: Price = FREE
+    prefix_checks: Mapping[str, Any] | None = None
 
     @property
     def failed(self) -> int:
         return sum(row.failed for row in self.rows)
 
 
-def plan(config: StudyConfig) -> list[Cell]:
-    """All cells, largest budget first, so that one generation serves every smaller budget."""
-    loaded = {
-        (name, seed): reworded(
-            load(name, data=config.data, limit=config.limit, offset=config.offset, seed=seed), config.prompts
-        )
-        for name in config.tasks
-        for seed in config.seeds
-    }
-    cells = [
-        Cell(task, question, spec, budget, seed)
-        for spec, budget in config.cells
-        for (_, seed), task in loaded.items()
-        for question in task.questions
-    ]
-    if not cells:
-        raise ConfigError("the study has no question to ask; look at --limit and --offset")
-    return cells
+Conclude = Callable[[Result], None]
 
 
-async def run(config: StudyConfig, *, engine: Engine | None = None, watch: Watcher | None = None) -> Result:
-    """Run to the end; raises only for what stops the whole study. Single failures are rows."""
+async def run(
+    config: StudyConfig,
+    *,
+    engine: Engine | None = None,
+    watch: Watcher | None = None,
+    conclude: Conclude | None = None,
+) -> Result:
+    """Run to the end; raises only for what stops the whole study. Single failures are rows.
+
+    `conclude` gets the result while the run is still locked, so that what it writes beside the rows fits them.
+    """
     cells = plan(config)
     folder = config.folder
     rows = folder / "rows.jsonl"
@@ -118,7 +98,12 @@ async def run(config: StudyConfig, *, engine: Engine | None = None, watch: Watch
             TraceStore.open(folder / "traces.sqlite", bare.card.fingerprint) as store,
         ):
             replace_text(folder / "study.toml", tomli_w.dumps(config.to_mapping()))
-            return await _run(config, cells, bare, store, journal, watch)
+            result = await _run(config, cells, bare, store, journal, watch)
+            if conclude is not None:
+                conclude(result)
+            if config.out is None:
+                link_latest(folder)
+            return result
     finally:
         if engine is None:
             await bare.aclose()
@@ -151,15 +136,8 @@ async def _run(
     rows = [journal.rows[cell.key] for cell in cells]
     await write_questions(folder, cells, rows, remembering, Sampling(config.temperature, config.top_p))
     about = provenance(config, bare.card, cells, started=started, concurrency=width)
-    summary = summarise(rows, about, price=config.price)
-    if checks is not None:
-        summary["verify_prefix"] = checks
-    # Close together: who reads between the two finds a summary that its rows do not bear out.
     write_parquet(rows, folder / "rows.parquet")
-    write_summary(summary, folder / "summary.json")
-    if config.out is None:
-        link_latest(folder)
-    return Result(folder, summary, tuple(rows))
+    return Result(folder, tuple(rows), about, config.price, checks)
 
 
 async def _side_by_side(todo: Sequence[Cell], worker: _Worker, width: int) -> None:
@@ -237,7 +215,11 @@ class _Worker:
         except EngineError as err:
             return Failed(err, err.steps)
         answer, level = read_answer(run.answer, cell.question)
-        verdict = await self._grader.grade(cell.task.golds[cell.question.id], answer, cell.question.kind or "math")
+        gold, kind = cell.task.golds[cell.question.id], cell.question.kind or "math"
+        verdict = await self._grader.grade(gold, answer, kind)
+        found = await gold_in_trace(run.steps, gold, kind, self._grader)
+        if found is not None:
+            run = replace(run, answer=replace(run.answer, notes={**run.answer.notes, "gold_in_trace": found}))
         return Graded(run, verdict, answer, level)
 
 

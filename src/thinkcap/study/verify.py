@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.types import GREEDY, Question, Request
-
-if TYPE_CHECKING:
-    from thinkcap.study.run import Cell
+from thinkcap.study.plan import Cell
 
 
 async def verify_prefix(engine: Engine, remembering: Engine, cells: Sequence[Cell], count: int) -> dict[str, Any]:

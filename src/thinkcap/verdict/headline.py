@@ -1,103 +1,84 @@
-"""The first sentence of a verdict: does thinking pay under a cap, from which budget on, and what to do instead.
+"""The first words of a verdict: where thinking pays under a cap, where it does not, and what to take instead.
 
-Thinking pays from about 281 tokens on (95 %: 222 to 391). With 256 tokens, split: 96.0 % for 175 tokens, ...
+Thinking loses at 32 to 192 tokens and pays at 384 to 2048; it breaks even at about 281 tokens (95 %: 222 to 391).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from thinkcap.diagnose.findings import AtBudget, Findings
-from thinkcap.verdict.advice import best_ways
-from thinkcap.verdict.words import Sentence, percent
+from thinkcap.diagnose.findings import Findings
+from thinkcap.statistics.crossover import Empirical
+from thinkcap.verdict.advice import Advice, way
+from thinkcap.verdict.words import Sentence, spans
 
 
-def headline(found: Findings) -> list[Sentence]:
-    return [*_unopened(found), *_pays(found)]
+def headline(found: Findings, advice: Sequence[Advice]) -> list[Sentence]:
+    said = [*_unopened(found), *_pays(found)]
+    return said + _instead(found, advice)
 
 
 def _unopened(found: Findings) -> list[Sentence]:
     """A model that a prompt asks to think may never open a thought; then the two modes are two prompts."""
-    arms = [a for a in found.arms if a.policy == found.read_as and a.budget is not None]
+    arms = [a for a in found.arms if a.method == found.read_as and a.budget is not None]
     if not arms or any(a.thoughts != 0 for a in arms):
         return []
-    asked = sum(a.n for a in arms)
+    asked = sum(a.rows for a in arms)
     return [
         Sentence(
-            f"None of the {asked} answers in thinking mode opened a thought: what follows compares two prompts, "
-            f"not thinking with answering at once. Has the model a thinking mode, and are its tags known?",
+            f"None of the {asked} answers in thinking mode opened a thought, so this compares two prompts, not "
+            f"thinking with answering at once. Check that the model can think and that its tags are known.",
             {"thoughts": 0, "n": asked},
         )
     ]
 
 
 def _pays(found: Findings) -> list[Sentence]:
-    """Empty where the two modes were not run at one budget: then nothing can be said first."""
-    seen = found.crossover
-    if seen is None or not found.budgets:
+    """Only differences that stand after Holm's adjustment are called a loss or a gain."""
+    rows = found.budgets
+    if not rows:
         return []
-    last = found.budgets[-1]
-    paying = [r for r in found.budgets if r.budget > (seen.last_losing or 0)]
-    gains = [r.budget for r in paying if _clear(r) and r.difference.test.difference < 0]
-    caps = [last.budget]
-    if seen.status == "between" and seen.point is not None:
-        caps = [seen.last_losing or last.budget, last.budget]
-        at, span = f"about {seen.point:.0f} tokens", _span(found)
-        text = (
-            f"Thinking pays from {at} on{span}."
-            if gains
-            else f"Thinking loses under {at}{span}, then wins nothing clear."
-        )
-    elif seen.status == "beyond":
-        text = f"Thinking does not pay up to {last.budget} tokens"
-        never = last.predicted is not None and last.predicted.status == "none"
-        text += ", and no budget would be enough." if never else "."
-        if not _clear(last):
-            below = ", and does not pay below" if len(found.budgets) > 1 else ""
-            text = f"Thinking makes no clear difference at {last.budget} tokens{below}."
-    elif gains:
-        text = f"Thinking pays: it clearly gains from {gains[0]} tokens on and loses at no cap run."
+    every = [r.budget for r in rows]
+    loses = [r.budget for r in rows if r.comparison.clear and r.comparison.difference > 0]
+    gains = [r.budget for r in rows if r.comparison.clear and r.comparison.difference < 0]
+    rest = [b for b in every if b not in loses and b not in gains]
+    told: list[str] = []
+    if loses:
+        told.append(f"loses at {spans(loses, every)} tokens")
+    if gains:
+        told.append(f"pays at {spans(gains, every)} tokens")
+    if rest and told:
+        told.append(f"makes no clear difference at {spans(rest, every)}")
+    if not told:
+        text = f"Thinking makes no clear difference at any cap run ({spans(every, every)} tokens)"
     else:
-        text = "Thinking makes no clear difference at any cap run."
-    advice, numbers = _instead(found, caps)
-    told = {"status": seen.status, "point": seen.point, "low": seen.low, "high": seen.high, "gains_at": gains}
-    return [Sentence(" ".join([text, *advice]), told | numbers)]
-
-
-def _clear(row: AtBudget) -> bool:
-    return row.difference.test.p < 0.05
-
-
-def _span(found: Findings) -> str:
+        text = f"Thinking {told[0] if len(told) == 1 else ', '.join(told[:-1]) + ' and ' + told[-1]}"
     seen = found.crossover
-    if seen is None or seen.level is None:
+    numbers: dict[str, Any] = {"loses_at": loses, "pays_at": gains, "unclear_at": rest}
+    if seen is not None and seen.status == "between" and loses and gains:
+        text += f"; it breaks even at about {seen.point:.0f} tokens{interval(seen)}"
+        numbers |= {"breaks_even": seen.point, "low": seen.low, "high": seen.high}
+    return [Sentence(text + ".", numbers)]
+
+
+def interval(seen: Empirical) -> str:
+    """`(95 %: 222 to 391)`; an end outside the caps that were run is said to be so."""
+    if seen.level is None:
         return ""
-    first, last = found.budgets[0].budget, found.budgets[-1].budget
-    low = f"{seen.low:.0f}" if seen.low is not None else f"below {first}"
-    high = f"{seen.high:.0f}" if seen.high is not None else f"beyond {last}"
+    words = {"before": "below the smallest cap", "beyond": "beyond the largest cap"}
+    low = f"{seen.low:.0f}" if seen.low is not None else words[seen.low_is or "before"]
+    high = f"{seen.high:.0f}" if seen.high is not None else words[seen.high_is or "beyond"]
     return f" (95 %: {low} to {high})"
 
 
-def _instead(found: Findings, caps: list[int]) -> tuple[list[str], dict[str, Any]]:
-    """What to do at these caps, and what thinking gets there."""
-    ways = {cap: way for cap, *way in best_ways(found)}
-    thought = {a.budget: a for a in found.arms if a.policy == found.read_as}
-    said: list[str] = []
-    numbers: dict[str, Any] = {}
-    for cap in (c for c in dict.fromkeys(caps) if c in ways):
-        name, accuracy, tokens = ways[cap]
-        numbers[f"at_{cap}"] = accuracy.value
-        plain = thought.get(cap)
-        rather = ""
-        if plain is not None and name != "think":
-            if (plain.accuracy.value or 0) >= (accuracy.value or 0):
-                # Where thinking does as well, nothing has to be done instead.
-                said.append(f"With {cap} tokens, thinking alone: {_got(plain.accuracy.value, plain.mean_tokens)}.")
-                continue
-            rather = f", instead of {_got(plain.accuracy.value, plain.mean_tokens)} by thinking"
-        said.append(f"With {cap} tokens, {name}: {_got(accuracy.value, tokens)}{rather}.")
-    return said, numbers
-
-
-def _got(accuracy: float | None, tokens: float | None) -> str:
-    return percent(accuracy) + ("" if tokens is None else f" for {tokens:.0f} tokens")
+def _instead(found: Findings, advice: Sequence[Advice]) -> list[Sentence]:
+    """The advice itself at the cap where thinking loses most, and at the largest cap."""
+    if not advice:
+        return []
+    caps = [advice[-1].cap]
+    losing = [r for r in found.budgets if r.comparison.clear and r.comparison.difference > 0]
+    if losing:
+        caps.insert(0, max(losing, key=lambda r: (r.comparison.difference, r.budget)).budget)
+    chosen = [a for a in advice if a.cap in caps]
+    return [Sentence(f"Best with {a.cap} tokens: {way(a)}.", a.to_dict()) for a in chosen]

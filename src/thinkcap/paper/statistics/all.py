@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Arm, Records, matched
+from thinkcap.diagnose.pairs import matched
+from thinkcap.logs.arms import Arm, Records
 from thinkcap.paper.authors_about import TEST_ROWS, Format, is_format, seed_order
 from thinkcap.paper.statistics import cascade, methods, sweep, texts
 from thinkcap.paper.statistics.values import Table, test

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from thinkcap.logs.arms import Arm, matched
+from thinkcap.diagnose.pairs import matched
+from thinkcap.logs.arms import Arm
 from thinkcap.paper.statistics.values import Table, counted, interval, percent, rounded, test
 from thinkcap.statistics.arrays import Bools, Ints
 from thinkcap.statistics.paired import mcnemar

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from thinkcap.logs.arms import Arm, matched
-from thinkcap.paper.statistics.sweep import aligned_arms
+from thinkcap.diagnose.pairs import aligned, matched
+from thinkcap.logs.arms import Arm
 from thinkcap.paper.statistics.values import Table, counted, percent, rounded, test
 from thinkcap.statistics.cost import cost_bound
 from thinkcap.statistics.gates import calibrate, gate, split_half, top_class_size
@@ -171,7 +171,7 @@ def fixed_table(arms: Sequence[Arm]) -> Table:
             f"{head}.text_has_close_think": sum(1 for t in arm.extra["text"] if "</think>" in t),
             f"{head}.text_has_balanced_boxed": sum(1 for t in arm.extra["text"] if _boxed(t)),
         }
-    same = aligned_arms(arms)
+    same = aligned(arms)
     for short, long in pairwise(same):
         lengths = prefix_violations(short.lengths, long.lengths, short.budget or 0)
         texts = sum(

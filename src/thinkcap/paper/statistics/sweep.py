@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import COUNTED, Arm, matched
+from thinkcap.diagnose.pairs import aligned, matched
+from thinkcap.logs.arms import COUNTED, Arm
 from thinkcap.paper.statistics.values import Table, interval, percent, rounded, test
 from thinkcap.statistics.arrays import Bools
 from thinkcap.statistics.crossover import empirical, needed_share, needed_share_heuristic
@@ -161,16 +162,8 @@ def _prefixes(arms: Sequence[Arm], name: str) -> Table:
     return table
 
 
-def aligned_arms(arms: Sequence[Arm]) -> list[Arm]:
-    """All arms on their common questions, in the first arm's order."""
-    result = list(arms)
-    for i in range(1, len(result)):
-        result[0], result[i], _ = matched(result[0], result[i])
-    return [result[0]] + [matched(result[0], a)[1] for a in result[1:]]
-
-
 def _frontier(think: Sequence[Arm]) -> Table:
-    arms = aligned_arms(think)
+    arms = aligned(think)
     budgets = [a.budget or 0 for a in arms]
     found = frontier(budgets, np.stack([a.right for a in arms], axis=1))
     return {
@@ -216,7 +209,7 @@ def routing_table(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
     if not nothink or not think or len(usable) != len(nothink) + len(think):
         return {}
     try:
-        arms = aligned_arms(usable)
+        arms = aligned(usable)
     except DataError:
         return {}
     direct = {a.budget or 0: a for a in arms[: len(nothink)]}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from thinkcap.logs.arms import Arm, matched
+from thinkcap.diagnose.pairs import matched
+from thinkcap.logs.arms import Arm
 from thinkcap.paper.statistics.values import Table
 
 _FINAL = re.compile(r"final answer\s*:?\**\s*:?\s*\$?\s*(-?[\d,]+(?:\.\d+)?)", re.IGNORECASE)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Arm, matched
+from thinkcap.diagnose.pairs import matched
+from thinkcap.logs.arms import Arm
 from thinkcap.logs.own import provenance_fields
 from thinkcap.report.material import Material, Run
 from thinkcap.report.tables.select import Group
 from thinkcap.statistics.paired import difference, holm
-from thinkcap.statistics.precision import wilson
-from thinkcap.verdict.origin import said
+from thinkcap.statistics.precision import proportion
+from thinkcap.verdict.runs import made_on
 
 
 def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
     for one, two in _pairs(material, run, other):
         cell: dict[str, Any] = {"task": one.task, "policy": one.method, "budget": one.budget}
         for name, arm in (("first", one), ("second", two)):
-            found = wilson(int(arm.right.sum()), arm.n)
+            found = proportion(int(arm.right.sum()), arm.n)
             cell[name] = [found.k, found.n, found.value, found.low, found.high]
         try:
             a, b, how = matched(one, two)
@@ -36,7 +37,7 @@ def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
         cells.append(cell)
     for at, p in holm(p_values).items():
         cells[int(at)]["paired"].append(p)
-    places = [said(provenance_fields(r.about)) for r in (run, other)]
+    places = [made_on(provenance_fields(r.about)) for r in (run, other)]
     return {"name": other.name, "model": other.about["engine"]["model"], "made": places, "cells": cells}
 
 

@@ -23,6 +23,7 @@ from thinkcap.report.explorer.compare import compared
 from thinkcap.report.explorer.views import views
 from thinkcap.report.material import Material, Run, load
 from thinkcap.report.tables.select import Group
+from thinkcap.verdict.say import say
 
 INLINE_BYTES = 1_100_000
 """Details of so many questions are inside the page; those of the others lie beside it."""
@@ -79,7 +80,7 @@ def _axes(material: Material) -> tuple[list[int], list[str]]:
 
 
 def _about(run: Run, found: Diagnosis) -> dict[str, Any]:
-    about, summary = run.about, run.summary
+    about, summary, said = run.about, run.summary, say(found)
     engine = about["engine"]
     return {
         "name": run.name,
@@ -88,8 +89,8 @@ def _about(run: Run, found: Diagnosis) -> dict[str, Any]:
         "failed": summary["failed"],
         "generated": summary["tokens_generated"],
         "alone": summary["tokens_alone"],
-        "verdict": [s.text for s in found.verdict],
-        "notes": list(found.notes),
+        "verdict": [s.text for s in said.sentences if not s.detail],
+        "notes": list(said.notes),
         "provenance": about,
         "thinks": [engine["open_tag"], engine["close_tag"]],
     }

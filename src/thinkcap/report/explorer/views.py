@@ -9,7 +9,8 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings
-from thinkcap.logs.arms import Arm, matched
+from thinkcap.diagnose.pairs import matched
+from thinkcap.logs.arms import Arm
 from thinkcap.report.tables.select import Group, same_questions
 from thinkcap.statistics.arrays import Bools
 from thinkcap.statistics.cost import utilisation
@@ -17,7 +18,7 @@ from thinkcap.statistics.decompose import tax
 from thinkcap.statistics.frontier import frontier
 from thinkcap.statistics.hazard import FEW
 from thinkcap.statistics.paired import difference
-from thinkcap.statistics.precision import wilson
+from thinkcap.statistics.precision import proportion
 from thinkcap.statistics.survival import Survival, survival
 
 _MOST_STEPS = 240
@@ -59,7 +60,7 @@ def _view(group: Group, name: str | None, budgets: Sequence[int], policies: Sequ
 
 def _cell(arm: Arm) -> list[float | int | None]:
     """right, n, accuracy, low, high, mean tokens, ended, used, failed, unreadable"""
-    right = wilson(int(arm.right.sum()), arm.n)
+    right = proportion(int(arm.right.sum()), arm.n)
     tokens = float(arm.lengths.mean()) if arm.tokens is not None else None
     used = utilisation(tokens, arm.budget) if tokens is not None and arm.budget else None
     ended = float(arm.ended.mean()) if arm.ended is not None else None

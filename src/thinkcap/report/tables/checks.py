@@ -11,7 +11,7 @@ from thinkcap.report.tables.modes import ci
 from thinkcap.report.tables.select import Group, Want, escalated, same_questions
 from thinkcap.report.tables.table import BLANK, Column, Row
 from thinkcap.statistics.paired import mcnemar
-from thinkcap.statistics.precision import wilson
+from thinkcap.statistics.precision import proportion
 from thinkcap.statistics.taxonomy import failures
 
 SEEDS = (
@@ -37,7 +37,7 @@ def by_seed(group: Group, want: Want) -> list[Row]:
         )
         pairs = [(seed, iris[seed], town[seed]) for seed in iris if seed in town]
         for seed, one, two in pairs:
-            a, b = (wilson(int(x.right.sum()), x.n) for x in (one, two))
+            a, b = (proportion(int(x.right.sum()), x.n) for x in (one, two))
             spent = [float(x.tokens.mean()) if x.tokens is not None else None for x in (one, two)]
             gain = (a.value or 0) - (b.value or 0)
             cells = (f"{seed} (cap {budget})", one.n, a.value, ci(a), b.value, ci(b), gain, *spent)

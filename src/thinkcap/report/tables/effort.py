@@ -10,7 +10,7 @@ from thinkcap.report.tables.select import Group, Want, same_questions
 from thinkcap.report.tables.table import BLANK, Column, Row
 from thinkcap.statistics.cost import utilisation
 from thinkcap.statistics.frontier import frontier
-from thinkcap.statistics.precision import wilson
+from thinkcap.statistics.precision import proportion
 
 LEVELS = (
     Column("level"),
@@ -35,7 +35,7 @@ def levels(group: Group, want: Want) -> list[Row]:
             marks = arm.extra[name].astype(str)
             for mark in sorted(set(marks)):
                 here = marks == mark
-                found = wilson(int(arm.right[here].sum()), int(here.sum()))
+                found = proportion(int(arm.right[here].sum()), int(here.sum()))
                 key = {"level": mark, "config": f"{mode}@{b}"}
                 rows.append(Row((mark, arm.name, b, found.n, found.value, ci(found)), key, (arm,)))
     return rows or [missing(("level or group is not stored",), LEVELS, {})]

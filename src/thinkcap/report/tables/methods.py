@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from thinkcap.diagnose.findings import ArmSummary, summary
-from thinkcap.diagnose.passes import beside
+from thinkcap.diagnose.pairs import Comparison, matched_by
 from thinkcap.logs.arms import Arm
 from thinkcap.report.tables.modes import ci
 from thinkcap.report.tables.select import Group, Want, escalated, same_questions, stages
 from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
-from thinkcap.statistics.paired import McNemar, mcnemar
-from thinkcap.statistics.precision import wilson
+from thinkcap.statistics.paired import mcnemar
+from thinkcap.statistics.precision import proportion
 
 
 def cap(arm: Arm) -> int | str:
@@ -104,9 +104,8 @@ def against(group: Group, want: Want) -> list[Row]:
         others = [a for name in ("nothink", "town", "iris") for a in group.method(name) if _beside(a, mrsd)]
         for arm in (*others, mrsd):
             found = summary(arm)
-            both = None if arm is mrsd else same_questions(mrsd, arm)
-            test: McNemar | None = None if both is None else mcnemar(both[0].right, both[1].right)
-            compared = (test.difference, test.only_first, test.only_second, test.p) if test else (BLANK,) * 4
+            made = group.comparisons.between(mrsd.name, arm.name)
+            compared = (BLANK,) * 4 if made is None else _tested(made)
             cells = (arm.name, cap(arm), arm.n, found.accuracy.k, found.accuracy.value, spent(found))
             key = {"method": arm.method, "budget": arm.budget}
             rows.append(Row((*cells, *compared), key, (arm,)))
@@ -138,7 +137,7 @@ def hard(group: Group, want: Want) -> list[Row]:
             both = same_questions(town.take(sent), arm)
             if both is None or len(both[0].right) == 0:
                 continue
-            found = wilson(int(both[1].right.sum()), both[1].n)
+            found = proportion(int(both[1].right.sum()), both[1].n)
             test = mcnemar(both[1].right, both[0].right) if arm is not town else None
             compared = (test.difference, test.only_first, test.only_second, test.p) if test else (BLANK,) * 4
             cells = (arm.name, cap(arm), found.n, found.k, found.value, ci(found))
@@ -147,7 +146,7 @@ def hard(group: Group, want: Want) -> list[Row]:
 
 
 def _beside(arm: Arm, other: Arm) -> bool:
-    return beside(arm, other) and arm.file == other.file
+    return matched_by(arm, other) is not None and arm.file == other.file
 
 
 def _escalation(group: Group, town: Arm) -> np.ndarray | None:
@@ -185,8 +184,8 @@ def by_stage(group: Group, want: Want) -> list[Row]:
         if stage is None:
             continue
         sizes = [int((stage == s).sum()) for s in (1, 2, 3)]
-        third = wilson(int(arm.right[stage == 3].sum()), sizes[2])
-        found = wilson(int(arm.right.sum()), arm.n)
+        third = proportion(int(arm.right[stage == 3].sum()), sizes[2])
+        found = proportion(int(arm.right.sum()), arm.n)
         sent = sizes[1] + sizes[2]
         budget = arm.stages.think
         cells = (arm.name, str(budget or "share of the cap"), arm.n, found.value, ci(found), *sizes)
@@ -214,19 +213,24 @@ def improved(group: Group, want: Want) -> list[Row]:
     """IRIS against IRIS+, or two answer budgets of one IRIS."""
     rows = []
     plain, plus = group.method("iris"), group.method("iris_plus")
-    pairs = [(a, b) for a in plain for b in plus if a.budget == b.budget]
-    pairs += [(a, b) for a in plain for b in plain if a.budget == b.budget and _answer(a) < _answer(b)]
+    pairs = [(a, b) for a in plain for b in plus]
+    pairs += [(a, b) for a in plain for b in plain if _answer(a) < _answer(b)]
     for one, two in pairs:
-        both = same_questions(one, two)
-        if both is None:
+        both, made = same_questions(one, two), group.comparisons.between(two.name, one.name)
+        if both is None or made is None:
             continue
-        test = mcnemar(both[1].right, both[0].right)
+        test = made.result.test
         a, b = (float(x.right.mean()) for x in both)
         cells = (group.task or "not stored", one.budget, test.n, a, b, test.difference)
         names = f"{one.label} / {two.label}" if one.file != two.file else f"{one.name} / {two.name}"
         key = {"benchmark": group.task, "B2": one.budget}
-        rows.append(Row((*cells, test.only_first, test.only_second, test.p, names), key, tuple(both)))
+        rows.append(Row((*cells, *_tested(made)[1:], names), key, tuple(both)))
     return rows or [not_run("iris and iris_plus", IMPROVED)]
+
+
+def _tested(made: Comparison) -> tuple[float, int, int, float]:
+    test = made.result.test
+    return test.difference, test.only_first, test.only_second, made.p_holm
 
 
 def _answer(arm: Arm) -> int:

@@ -34,18 +34,18 @@ def sizes(every: Sequence[Group], want: Want) -> list[Row]:
         direct, thought = group.series("nothink"), group.series("think")
         for b in sorted(set(direct) | set(thought)):
             one, two = direct.get(b), thought.get(b)
-            found = gap(one, two) if one is not None and two is not None else None
+            found = gap(group, one, two) if one is not None and two is not None else None
             parts = summary(two).parts if two is not None else None
             cells = (
                 group.model or "not stored",
                 size_of(group.model) or "unknown",
                 group.task or "not stored",
                 b,
-                found[1].test.n if found else max(a.n for a in (one, two) if a is not None),
+                found[1].n if found else max(a.n for a in (one, two) if a is not None),
                 float((found[0][0] if found else one).right.mean()) if one is not None else NOT_RUN,
                 float((found[0][1] if found else two).right.mean()) if two is not None else NOT_RUN,
-                found[1].test.difference if found else NOT_RUN,
-                (found[1].low, found[1].high) if found else NOT_RUN,
+                found[1].difference if found else NOT_RUN,
+                (found[1].result.low, found[1].result.high) if found else NOT_RUN,
                 parts.ended_share if parts is not None else (NOT_RUN if two is None else None),
             )
             key = {"model": group.model, "budget": b}

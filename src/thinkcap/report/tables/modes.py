@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from thinkcap.diagnose.findings import summary
+from thinkcap.diagnose.pairs import Comparison
 from thinkcap.logs.arms import COUNTED, Arm
 from thinkcap.report.tables.select import Group, Want, same_questions
 from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
 from thinkcap.statistics.decompose import decompose, tax
-from thinkcap.statistics.paired import PairedDifference, difference
-from thinkcap.statistics.precision import Proportion, wilson
+from thinkcap.statistics.precision import Proportion, proportion
 from thinkcap.statistics.predict import held_out
 from thinkcap.statistics.survival import survival
 
@@ -88,12 +88,10 @@ GAPS = (
 )
 
 
-def gap(nothink: Arm, think: Arm) -> tuple[list[Arm], PairedDifference] | None:
-    """nothink minus think, paired as `diagnose` does it."""
-    both = same_questions(nothink, think)
-    if both is None:
-        return None
-    return both, difference(both[0].right, both[1].right, "")
+def gap(group: Group, nothink: Arm, think: Arm) -> tuple[list[Arm], Comparison] | None:
+    """nothink minus think, as the diagnosis compares them."""
+    both, found = same_questions(nothink, think), group.comparisons.between(nothink.name, think.name)
+    return None if both is None or found is None else (both, found)
 
 
 def gaps(group: Group, want: Want) -> list[Row]:
@@ -101,24 +99,34 @@ def gaps(group: Group, want: Want) -> list[Row]:
     rows = []
     for b in budgets(want, direct, thought):
         key = {"budget": b, "task": group.task}
-        found = gap(direct[b], thought[b]) if b in direct and b in thought else None
+        found = gap(group, direct[b], thought[b]) if b in direct and b in thought else None
         if found is None:
             arms = [direct.get(b), thought.get(b)]
             shown: list[Any] = [group.task, b, max((a.n for a in arms if a is not None), default=NOT_RUN)]
             for arm in arms:
-                known = wilson(int(arm.right.sum()), arm.n) if arm is not None else None
+                known = proportion(int(arm.right.sum()), arm.n) if arm is not None else None
                 shown += [known.value, ci(known)] if known else [NOT_RUN, NOT_RUN]
             used = tuple(a for a in arms if a is not None)
             rows.append(Row((*shown, *[NOT_RUN] * (len(GAPS) - len(shown))), key, used))
             continue
         (one, two), made = found
-        a, c = (wilson(int(x.right.sum()), x.n) for x in (one, two))
-        test = made.test
+        a, c = (proportion(int(x.right.sum()), x.n) for x in (one, two))
+        test = made.result.test
         ratio = None
         if one.tokens is not None and two.tokens is not None and one.tokens.mean() > 0:
             ratio = float(two.tokens.mean() / one.tokens.mean())
-        cells = (group.task, b, test.n, a.value, ci(a), c.value, ci(c), test.difference, (made.low, made.high))
-        rows.append(Row((*cells, test.only_first, test.only_second, test.p, ratio), key, (one, two)))
+        cells = (
+            group.task,
+            b,
+            test.n,
+            a.value,
+            ci(a),
+            c.value,
+            ci(c),
+            test.difference,
+            (made.result.low, made.result.high),
+        )
+        rows.append(Row((*cells, test.only_first, test.only_second, made.p_holm, ratio), key, (one, two)))
     return rows
 
 
@@ -196,7 +204,7 @@ def projected(group: Group, want: Want) -> list[Row]:
             rows.append(missing((f"think@{b}", b), PROJECTED, key))
             continue
         n, right = sum(a.n for a in mine), sum(int(a.right.sum()) for a in mine)
-        found = wilson(right, n)
+        found = proportion(right, n)
         tokens = np.concatenate([a.lengths for a in mine]) if all(a.tokens is not None for a in mine) else None
         extra = [a.extra.get("projection_tokens") for a in mine]
         forced = [_projected(a) for a in mine]

@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from thinkcap.core.errors import DataError
-from thinkcap.diagnose.findings import pooled
-from thinkcap.logs.arms import Arm, matched
+from thinkcap.diagnose.pairs import Comparisons, aligned_or_none, compare
+from thinkcap.diagnose.runs import configurations
+from thinkcap.logs.arms import Arm
 from thinkcap.report.material import Material
 
 
@@ -35,28 +35,34 @@ class Want:
 
 @dataclass(frozen=True)
 class Group:
-    """One model on one task. `arms` has seeds pooled; `single` has them apart."""
+    """One model on one task. `arms` has each configuration once, seeds pooled; `single` has every run apart."""
 
     model: str
     task: str
     single: tuple[Arm, ...]
+    family: Comparisons | None = None
+    """Comparisons of all the records this is a part of, so that a pair has one p wherever it is printed."""
+
+    @cached_property
+    def comparisons(self) -> Comparisons:
+        return self.family or compare(configurations(self.single))
 
     @cached_property
     def arms(self) -> tuple[Arm, ...]:
-        return tuple(_whole(arm, self.single) for arm in pooled(self.single))
+        return tuple(c.arm for c in configurations(self.single))
+
+    @cached_property
+    def runs(self) -> tuple[Arm, ...]:
+        """Every run: of a repeated configuration the one that leads, then the others."""
+        return tuple(arm for c in configurations(self.single) for arm in (c.arm, *c.others))
 
     def series(self, mode: str) -> dict[int, Arm]:
         """Plain arms of a mode by budget. A log may hold only chains read by a pipeline: then those."""
-        found: dict[int, Arm] = {}
-        # Those with an end are worth more than a bare list of verdicts.
-        arms = sorted(self.arms, key=lambda a: (a.ended is None, "text" in a.extra, -a.n))
         for policy in (mode, f"{mode}[heuristic]", f"{mode}[projection]"):
-            for arm in arms:
-                if arm.method == policy and arm.budget is not None:
-                    found.setdefault(arm.budget, arm)
+            found = {a.budget: a for a in self.arms if a.method == policy and a.budget is not None}
             if found:
-                break
-        return dict(sorted(found.items()))
+                return dict(sorted(found.items()))
+        return {}
 
     def method(self, *names: str) -> list[Arm]:
         """Arms of a method with any options, by budget."""
@@ -64,21 +70,15 @@ class Group:
         return sorted(found, key=lambda a: (a.budget or 0, a.name))
 
 
-def _whole(arm: Arm, single: Sequence[Arm]) -> Arm:
-    """Pooled seeds keep the columns that every seed has."""
-    mine = [a for a in single if (a.name, a.file) == (arm.name, arm.file)]
-    if arm.extra or len(mine) < 2 or sum(a.n for a in mine) != arm.n:
-        return arm
-    common = set.intersection(*(set(a.extra) for a in mine))
-    return replace(arm, extra={k: np.concatenate([a.extra[k] for a in mine]) for k in sorted(common)})
-
-
 def groups(material: Material, want: Want) -> tuple[list[Group], bool]:
     """Groups a table is made for, and whether they are the paper's subject."""
     by: dict[tuple[str, str], list[Arm]] = {}
     for arm in material.records.arms:
         by.setdefault((arm.model, arm.task), []).append(arm)
-    every = [Group(model, task, tuple(arms)) for (model, task), arms in by.items()]
+    every = [
+        Group(model, task, tuple(arms), material.comparisons.of(model, task))
+        for (model, task), arms in sorted(by.items())
+    ]
     meant = [g for g in every if _is(g, want)]
     unnamed = [g for g in every if not g.model and not g.task]
     # A log that names neither model nor task may be the subject; it is shown, as unnamed.
@@ -110,13 +110,7 @@ def joined(every: Sequence[Group], task: str) -> Group | None:
 
 def same_questions(*arms: Arm) -> list[Arm] | None:
     """The arms on their common questions, row by row; None where that cannot be shown."""
-    try:
-        base = arms[0]
-        for other in arms[1:]:
-            base, _, _ = matched(base, other)
-        return [base, *(matched(base, a)[1] for a in arms[1:])]
-    except DataError:
-        return None
+    return aligned_or_none(arms)
 
 
 def escalated(arm: Arm) -> np.ndarray | None:

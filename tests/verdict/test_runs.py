@@ -11,8 +11,10 @@ import pytest
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
+from thinkcap.diagnose.document import document
 from thinkcap.logs.arms import Arm, Records
 from thinkcap.logs.door import read
+from thinkcap.verdict.say import say
 
 HERE = {"hardware": "x86_64, 2 cores", "dtype": "F16", "engine": "llamacpp 1", "grader": "1"}
 
@@ -40,25 +42,25 @@ def diagnosed(*arms: Arm) -> Diagnosis:
 
 
 def text(found: Diagnosis) -> str:
-    return " ".join(s.text for s in found.verdict)
+    return " ".join(s.text for s in say(found).sentences)
 
 
 def test_two_runs_on_different_hardware_say_so() -> None:
     found = diagnosed(*run("a", 0, HERE), *run("b", 15, {**HERE, "hardware": "H200", "dtype": "BF16"}))
     assert found.repeats[0].changed == ("hardware", "dtype")
     assert "x86_64, 2 cores (F16, llamacpp 1) against H200 (BF16, llamacpp 1)" in text(found)
-    assert "one-sided, which is no noise: the second has other hardware, another dtype" in text(found)
-    assert any(note.startswith("b: made on H200") for note in found.notes)
-    page = found.to_dict()
+    assert "so they are not noise: the second run has other hardware, another dtype" in text(found)
+    assert any(note.startswith("b was made on H200") for note in say(found).notes)
+    page = document(found)
     assert page["repeats"][0]["changed"] == ["hardware", "dtype"]
-    assert page["repeats"][0]["second_made"]["hardware"] == "H200"
+    assert page["repeats"][0]["second_provenance"]["hardware"] == "H200"
     assert page["findings"][0]["arms"][0]["provenance"]["hardware"] == "x86_64, 2 cores"
 
 
 def test_two_runs_on_the_same_machine_say_so_too() -> None:
     found = diagnosed(*run("a", 0, HERE), *run("b", 2, HERE))
-    assert "both on x86_64, 2 cores (F16, llamacpp 1), differ on 2 of 100" in text(found)
-    assert not any("made on" in note for note in found.notes)
+    assert "(both on x86_64, 2 cores (F16, llamacpp 1)) and differ on 2 of 100" in text(found)
+    assert not any("made on" in note for note in say(found).notes)
 
 
 def test_a_log_that_does_not_say_is_not_taken_for_the_same() -> None:
@@ -69,10 +71,13 @@ def test_a_log_that_does_not_say_is_not_taken_for_the_same() -> None:
 def test_many_configurations_are_said_at_once() -> None:
     names = ("think", "nothink", "close", "split")
     found = diagnosed(*run("a", 0, HERE, names), *run("b", 15, {**HERE, "grader": "2"}, names))
-    said = [s for s in found.verdict if "configurations" in s.text]
+    said = [s for s in say(found).sentences if "configurations" in s.text]
     assert len(said) == 1
-    assert "ran 4 configurations both; they differ on 60 of 400 verdicts" in said[0].text
-    assert "another grader, in 4 of them (think@512, nothink@512, close@512 ...; after Holm)" in said[0].text
+    assert (
+        "both ran 4 configurations (both on x86_64, 2 cores (F16, llamacpp 1)) and differ on 60 of 400"
+        in said[0].text
+    )
+    assert "another grader. This is so in 4 of them: close@512, nothink@512, split@512 ..." in said[0].text
     same = diagnosed(*run("a", 0, HERE, names), *run("b", 0, HERE, names))
     assert "all 400 verdicts agree" in text(same)
 

@@ -1,7 +1,7 @@
-"""From rows to the table people read: per task, policy and budget, with intervals and what it cost.
+"""From a run's rows to its summary: per task, policy and budget what was right and what it cost, and comparisons.
 
-summary = summarise(rows, provenance)
-load_summary(folder)        # refuses a summary that its rows do not bear out
+summary = conclude(result)          # written beside the rows
+load_summary(folder)                # refuses a summary that its rows do not bear out
 """
 
 from __future__ import annotations
@@ -15,9 +15,24 @@ from typing import Any
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replace_text
-from thinkcap.statistics.precision import wilson
+from thinkcap.diagnose.pairs import compare
+from thinkcap.diagnose.runs import configurations
+from thinkcap.logs.door import read
+from thinkcap.statistics.precision import proportion
 from thinkcap.study.rows import Row, read_parquet
+from thinkcap.study.run import Result
 from thinkcap.study.values import FREE, Price
+
+
+def conclude(result: Result) -> dict[str, Any]:
+    """The summary of a finished run: its cells, and the same comparisons that a diagnosis of it makes."""
+    summary = summarise(result.rows, result.provenance, price=result.price)
+    graded = any(not row.failed for row in result.rows)
+    arms = read([result.folder]).arms if graded else ()
+    summary["comparisons"] = compare(configurations(arms)).to_list()
+    if result.prefix_checks is not None:
+        summary["verify_prefix"] = dict(result.prefix_checks)
+    return summary
 
 
 def summarise(rows: Sequence[Row], provenance: Mapping[str, Any], price: Price = FREE) -> dict[str, Any]:
@@ -42,7 +57,7 @@ def _cell(task: str, model: str, policy: str, budget: int, rows: list[Row], pric
     graded = [row for row in rows if not row.failed]
     n = len(graded)
     right = sum(row.verdict == "right" for row in graded)
-    interval = wilson(right, n)
+    interval = proportion(right, n)
     cell: dict[str, Any] = {
         "task": task,
         "model": model,

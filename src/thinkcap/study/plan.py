@@ -1,0 +1,50 @@
+"""What a study has to do: every question under every policy, budget and seed.
+
+for cell in plan(StudyConfig(limit=50)): ...
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.core.types import Question
+from thinkcap.policies.registry import PolicySpec
+from thinkcap.study.config import StudyConfig
+from thinkcap.tasks import Task, load
+from thinkcap.tasks.task import reworded
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One thing to do: a question under a policy at a budget with a seed."""
+
+    task: Task
+    question: Question
+    spec: PolicySpec
+    budget: int
+    seed: int
+
+    @property
+    def key(self) -> tuple[str, str, str, int, int]:
+        return (self.task.name, self.question.id, self.spec.label, self.budget, self.seed)
+
+
+def plan(config: StudyConfig) -> list[Cell]:
+    """All cells, largest budget first, so that one generation serves every smaller budget."""
+    loaded = {
+        (name, seed): reworded(
+            load(name, data=config.data, limit=config.limit, offset=config.offset, seed=seed), config.prompts
+        )
+        for name in config.tasks
+        for seed in config.seeds
+    }
+    cells = [
+        Cell(task, question, spec, budget, seed)
+        for spec, budget in config.cells
+        for (_, seed), task in loaded.items()
+        for question in task.questions
+    ]
+    if not cells:
+        raise ConfigError("the study has no question to ask; look at --limit and --offset")
+    return cells

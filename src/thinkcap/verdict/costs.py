@@ -1,0 +1,136 @@
+"""What a cap costs, how long chains are and when thinking catches up, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thinkcap.diagnose.findings import ArmSummary, AtBudget, Findings
+from thinkcap.verdict.headline import interval
+from thinkcap.verdict.words import Sentence, percent, points, small, times, tokens
+
+
+def losses(found: Findings) -> list[Sentence]:
+    """The largest and the last difference; the others are details."""
+    if not found.budgets:
+        return _one_mode(found)
+    telling = {max(found.budgets, key=lambda r: abs(r.comparison.difference)).budget, found.budgets[-1].budget}
+    return [_loss(r, detail=r.budget not in telling) for r in found.budgets]
+
+
+def _one_mode(found: Findings) -> list[Sentence]:
+    modes = {a.policy.partition("[")[0] for a in found.arms if a.budget is not None}
+    said = [_alone(a) for a in found.arms if a.parts is not None and a.method == found.read_as][-3:]
+    if "think" in modes and "nothink" not in modes:
+        said.append(Sentence("These records hold no run without thinking, so the cost of thinking is unknown."))
+    elif "nothink" in modes and "think" not in modes:
+        said.append(Sentence("These records hold no run with thinking, so the cost of thinking is unknown."))
+    elif modes >= {"think", "nothink"}:
+        said.append(Sentence("The two modes were not run at the same cap on the same questions."))
+    return said
+
+
+def _alone(arm: ArmSummary) -> Sentence:
+    parts = arm.parts
+    assert parts is not None
+    return Sentence(
+        f"At {arm.budget} tokens thinking is right in {percent(arm.accuracy.value)} "
+        f"({points(arm.accuracy.low or 0)} to {points(arm.accuracy.high or 0)}); {percent(1 - parts.ended_share)} "
+        f"of chains are cut. Chains that end are right in {percent(parts.alpha_c)}, cut ones in "
+        f"{percent(parts.alpha_t)}.",
+        {"ended": parts.ended, "n": arm.n, "right_ended": parts.right_ended, "right_cut": parts.right_cut},
+    )
+
+
+def _loss(row: AtBudget, *, detail: bool) -> Sentence:
+    """Thinking minus not thinking: the whole and its parts carry one sign."""
+    found = row.comparison.turned()
+    gap, low, high = found.difference, found.result.low, found.result.high
+    numbers: dict[str, Any] = {
+        "budget": row.budget,
+        "difference": gap,
+        "low": low,
+        "high": high,
+        "p_holm": found.p_holm,
+        "n": found.n,
+    }
+    where, span = f"At {row.budget} tokens thinking", f"{points(low)} to {points(high)}"
+    if not found.clear:
+        text = f"{where} makes no clear difference: {points(gap)} points ({span}; {small(found.p_holm)})"
+        if found.least_detectable is not None:
+            text += f"; {times(found.n, 'question')} would show {points(found.least_detectable)} points or more"
+    else:
+        if gap < 0:
+            span = f"{points(-high)} to {points(-low)}"
+        verb = "loses" if gap < 0 else "gains"
+        text = f"{where} {verb} {points(abs(gap))} points ({span}; {small(found.p_holm)})"
+    if row.tax is None:
+        return Sentence(f"{text}. The log does not tell which chains were cut.", numbers, detail=detail)
+    numbers["cut_share"] = 1 - row.tax.think.ended_share
+    text += f". {percent(numbers['cut_share'])} of chains are cut"
+    same = row.tax.same_subset
+    if same is not None and found.clear:
+        numbers |= {"where_cut": -same.cut, "where_ended": -same.ended}
+        text += f": thinking {_change(-same.cut)} on those questions and {_change(-same.ended)} on the others"
+    return Sentence(text + ".", numbers, detail=detail)
+
+
+def _change(gap: float) -> str:
+    if points(gap) == "0.0":
+        return "changes nothing"
+    return f"{'gains' if gap > 0 else 'loses'} {points(abs(gap))} points"
+
+
+def lengths(found: Findings) -> list[Sentence]:
+    if found.lengths is None:
+        return []
+    curve, b = found.lengths.curve, found.lengths.budget
+    low, high = curve.quantile_interval()
+    numbers = {"median": curve.median, "low": low, "high": high, "censored": curve.censored, "n": curve.n}
+    running = f"{percent(curve.censored / curve.n)} were still running at {b}"
+    if curve.median is None:
+        text = f"Fewer than half of the chains end within {tokens(b)}; {running}."
+    else:
+        top = f"{high:.0f}" if high is not None else f"beyond {b}"
+        bottom = f"{low:.0f}" if low is not None else "0"
+        text = f"Half of the chains end within {tokens(curve.median)} ({bottom} to {top}); {running}."
+    said = [Sentence(text, numbers)]
+    tail = found.lengths.decreasing_tail
+    if tail is not None and tail.p < 0.05 and tail.shape < 1:
+        said.append(
+            Sentence(
+                f"Beyond {tokens(tail.beyond)}, the longer a chain has run the less likely it is to end soon "
+                f"(Weibull shape {tail.shape:.2f}). A mix of easy and hard questions looks like this too.",
+                {"shape": tail.shape, "beyond": tail.beyond},
+                detail=True,
+            )
+        )
+    return said
+
+
+def crossover(found: Findings) -> list[Sentence]:
+    """Where the two curves cross, whether or not a difference is clear on either side."""
+    seen = found.crossover
+    if seen is None or not found.budgets:
+        return []
+    last = found.budgets[-1].budget
+    numbers: dict[str, Any] = {"low": seen.low, "high": seen.high, "point": seen.point, "status": seen.status}
+    if seen.status == "between":
+        text = (
+            f"The two accuracies cross at about {seen.point:.0f} tokens{interval(seen)}, between "
+            f"{seen.last_losing} and {seen.first_paying}."
+        )
+    elif seen.status == "before":
+        text = f"Thinking is at least as accurate at every cap run, from {tokens(seen.first_paying or 0)} on."
+    else:
+        text = f"Thinking is still less accurate at {tokens(last)}, the largest cap run{_outlook(found, numbers)}."
+    return [Sentence(text, numbers, detail=True)]
+
+
+def _outlook(found: Findings, numbers: dict[str, Any]) -> str:
+    guess = found.budgets[-1].predicted
+    if guess is None or guess.status not in ("none", "beyond"):
+        return ""
+    numbers |= {"predicted": guess.status, "needed_share": guess.needed_share}
+    if guess.status == "none":
+        return "; even if every chain ended, it would not catch up"
+    return f"; it would catch up once {percent(guess.needed_share)} of chains ended"

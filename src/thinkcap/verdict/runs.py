@@ -1,0 +1,134 @@
+"""Runs, models and refusals in words: what was repeated, where it was made, what could not be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from thinkcap.diagnose.diagnosis import ChainLengths, Elsewhere, Repeat
+from thinkcap.diagnose.pairs import Refused
+from thinkcap.verdict.words import Sentence, small, times
+
+_WORDS = {
+    "hardware": "other hardware",
+    "dtype": "another dtype",
+    "engine": "another engine",
+    "weights": "other weights",
+    "prompts": "other prompts",
+    "grader": "another grader",
+}
+_FEW = 3
+"""Up to so many configurations of two runs are told one by one."""
+
+
+def made_on(provenance: Mapping[str, str]) -> str:
+    """`x86_64, 2 cores (F16, llamacpp 1.2)`."""
+    more = ", ".join(provenance[k] for k in ("dtype", "engine") if k in provenance)
+    return provenance.get("hardware", "unknown hardware") + (f" ({more})" if more else "")
+
+
+def elsewhere(found: Sequence[Elsewhere]) -> list[str]:
+    """Notes, since a difference between machines is no difference between methods."""
+    return [
+        f"{run.file} was made on {made_on(run.provenance)}, most rows on {made_on(run.usual)}; "
+        f"the machine may cause a difference between them"
+        for run in found
+    ]
+
+
+def repeated(repeats: Sequence[Repeat]) -> list[Sentence]:
+    """Two runs of one configuration: one by one where they are few, as a whole where they are many."""
+    pairs: dict[tuple[str, str], list[Repeat]] = {}
+    for repeat in repeats:
+        pairs.setdefault((repeat.first, repeat.second), []).append(repeat)
+    said: list[Sentence] = []
+    for group in pairs.values():
+        said += [_one(r) for r in group] if len(group) <= _FEW else [_many(group)]
+    return said
+
+
+def _places(repeat: Repeat) -> str:
+    if not repeat.first_provenance and not repeat.second_provenance:
+        return " (neither says what it was made on)"
+    if {"hardware", "dtype", "engine"} & set(repeat.changed):
+        return f" ({made_on(repeat.first_provenance)} against {made_on(repeat.second_provenance)})"
+    if not repeat.first_provenance or not repeat.second_provenance:
+        known = repeat.first_provenance or repeat.second_provenance
+        return f" (one was made on {made_on(known)}, the other does not say)"
+    return f" (both on {made_on(repeat.first_provenance)})"
+
+
+def _why(repeat: Repeat, one_sided: bool) -> str:
+    changes = ", ".join(_WORDS[k] for k in repeat.changed if k in _WORDS)
+    if not one_sided:
+        return f"The changes go both ways{f', in spite of {changes}' if changes else ''}."
+    if changes:
+        return f"The changes go one way, so they are not noise: the second run has {changes}."
+    return "The changes go one way, so they are not noise: hardware, prompts or grader may differ."
+
+
+def _one(repeat: Repeat) -> Sentence:
+    found = repeat.flips
+    return Sentence(
+        f"{repeat.first} and {repeat.second} both ran {repeat.arm}{_places(repeat)} and differ on "
+        f"{found.flipped} of {times(found.test.n, 'question')} ({found.test.only_first}:{found.test.only_second}, "
+        f"{small(repeat.p_holm)}). {_why(repeat, repeat.one_sided)} The first counts here.",
+        {
+            "first": repeat.first,
+            "second": repeat.second,
+            "flipped": found.flipped,
+            "n": found.test.n,
+            "p_holm": repeat.p_holm,
+            "changed": list(repeat.changed),
+        },
+    )
+
+
+def _many(group: Sequence[Repeat]) -> Sentence:
+    flipped, asked = sum(r.flips.flipped for r in group), sum(r.flips.test.n for r in group)
+    changed = [r for r in group if r.one_sided]
+    first = group[0]
+    numbers = {
+        "first": first.first,
+        "second": first.second,
+        "flipped": flipped,
+        "n": asked,
+        "one_sided": [r.arm for r in changed],
+        "changed": list(first.changed),
+    }
+    head = f"{first.first} and {first.second} both ran {len(group)} configurations{_places(first)}"
+    if not flipped:
+        return Sentence(f"{head}, and all {asked} verdicts agree.", numbers)
+    names = ", ".join(r.arm for r in changed[:_FEW]) + (" ..." if len(changed) > _FEW else "")
+    where = f" This is so in {len(changed)} of them: {names}." if changed else ""
+    text = f"{head} and differ on {flipped} of {asked} verdicts. {_why(first, bool(changed))}{where}"
+    return Sentence(f"{text} The first counts here.", numbers)
+
+
+def chains(found: Sequence[ChainLengths]) -> list[Sentence]:
+    return [_chains(pair) for pair in found]
+
+
+def _chains(pair: ChainLengths) -> Sentence:
+    result = pair.result
+    numbers = {"z": result.logrank_z, "p_holm": pair.p_holm, "violation": result.largest_violation}
+    test = f"(log-rank {small(pair.p_holm)}, up to {result.until:.0f} tokens)"
+    if pair.p_holm >= 0.05:
+        return Sentence(
+            f"The chains of {pair.first} and {pair.second} do not clearly differ in length {test}.", numbers
+        )
+    word = "longer" if result.logrank_z > 0 else "shorter"
+    order = " at every length observed" if result.dominates and word == "longer" else ""
+    return Sentence(f"The chains of {pair.second} are {word} than those of {pair.first}{order} {test}.", numbers)
+
+
+def refusals(refused: Sequence[Refused]) -> list[Sentence]:
+    if not refused:
+        return []
+    first, count = refused[0], len(refused)
+    were = "pair was" if count == 1 else "pairs were"
+    return [
+        Sentence(
+            f"{count} {were} not compared, such as {first.first} and {first.second}: {first.reason}.",
+            {"refused": count},
+        )
+    ]

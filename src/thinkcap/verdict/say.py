@@ -1,0 +1,60 @@
+"""A diagnosis in plain words: a headline, advice, and short sentences, each with the numbers it stands on.
+
+Words come last and decide nothing: every figure is one of the findings.
+
+    said = say(diagnose(records))
+    said.headline, said.advice
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from thinkcap.diagnose.diagnosis import Diagnosis
+from thinkcap.verdict.advice import Advice, advise, told
+from thinkcap.verdict.costs import crossover, lengths, losses
+from thinkcap.verdict.headline import headline
+from thinkcap.verdict.runs import chains, elsewhere, refusals, repeated
+from thinkcap.verdict.ways import carried, ways
+from thinkcap.verdict.words import Sentence
+
+
+@dataclass(frozen=True)
+class Verdict:
+    headline: str
+    """What everybody should know, one line per model and task."""
+    advice: tuple[Advice, ...]
+    sentences: tuple[Sentence, ...]
+    """The headline's own first, then by topic; `detail` marks those for who asks."""
+    notes: tuple[str, ...]
+
+
+def say(found: Diagnosis) -> Verdict:
+    sentences: list[Sentence] = []
+    advice: list[Advice] = []
+    heads: list[str] = []
+    for one in found.findings:
+        own = advise(one)
+        first = headline(one, own)
+        name = f"{one.model or 'Unnamed model'}, {one.task or 'unnamed task'}: " if len(found.findings) > 1 else ""
+        if first:
+            heads.append(name + " ".join(s.text for s in first))
+            first = [replace(first[0], text=name + first[0].text), *first[1:]]
+        sentences += first
+        sentences += _about("What the cap costs", losses(one))
+        sentences += _about("How long chains are", [*lengths(one), *crossover(one)])
+        sentences += _about("What other methods gain", ways(one, found.comparisons.of(one.model, one.task)))
+        sentences += _about("What to use", told(own))
+        advice += own
+    sentences += _about("Models and tasks compared", [*chains(found.models), *carried(found.cross_scale)])
+    sentences += _about("Runs compared", repeated(found.repeats))
+    sentences += _about("Not compared", refusals(found.refused))
+    notes = [*found.notes, *elsewhere(found.elsewhere)]
+    if found.pooled_seeds:
+        notes.append("several seeds per question are pooled; intervals treat them as independent")
+    return Verdict("\n".join(heads), tuple(advice), tuple(sentences), tuple(dict.fromkeys(notes)))
+
+
+def _about(topic: str, sentences: Sequence[Sentence]) -> list[Sentence]:
+    return [replace(s, topic=topic) for s in sentences]
