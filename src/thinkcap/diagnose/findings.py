@@ -30,11 +30,7 @@ from thinkcap.statistics.crossover import (
 from thinkcap.statistics.decompose import Decomposition, Tax, decompose, tax
 from thinkcap.statistics.frontier import Frontier, frontier
 from thinkcap.statistics.hazard import DecreasingTest, Hazard, decreasing, even_edges, hazard
-<<<<<<< HEAD
 from thinkcap.statistics.paired import PairedDifference
-=======
-from thinkcap.statistics.paired import PairedDifference, difference
->>>>>>> 45e9676 (Accuracies are printed with the interval that covers near 0 and 1; docs say what the intervals, the theory and the guarantee are)
 from thinkcap.statistics.precision import Proportion, StopPrecision, proportion, stop_precision
 from thinkcap.statistics.predict import Pilot, pilot_sufficiency
 from thinkcap.statistics.route import Routing, cascade_grid
@@ -142,15 +138,10 @@ def summary(arm: Arm) -> ArmSummary:
         judged.n,
         arm.failed,
         arm.unreadable,
-<<<<<<< HEAD
         proportion(right, judged.n),
         float(arm.lengths.mean()) if known else None,
         int(arm.lengths.max()) if known else None,
         is_control(arm.policy),
-=======
-        proportion(right, arm.n),
-        mean,
->>>>>>> 45e9676 (Accuracies are printed with the interval that covers near 0 and 1; docs say what the intervals, the theory and the guarantee are)
         arm.criterion,
         parts,
         None if parts is None else stop_precision(parts.right_ended, parts.ended),

@@ -15,12 +15,9 @@ from typing import Any
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replace_text
-<<<<<<< HEAD:src/thinkcap/diagnose/summary.py
 from thinkcap.diagnose.pairs import compare
 from thinkcap.diagnose.runs import configurations
 from thinkcap.logs.door import read
-=======
->>>>>>> 45e9676 (Accuracies are printed with the interval that covers near 0 and 1; docs say what the intervals, the theory and the guarantee are):src/thinkcap/study/summary.py
 from thinkcap.statistics.precision import proportion
 from thinkcap.study.rows import Row, read_parquet
 from thinkcap.study.run import Result

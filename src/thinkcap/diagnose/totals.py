@@ -144,11 +144,7 @@ def _best(total: int, how: str, family: Sequence[Arm]) -> Division | None:
         answer_saturation=_saturation(points, parts),
     )
     best = points[found.best.reasoning]
-<<<<<<< HEAD
     return Division(how, proportion(int(best.right.sum()), best.n), found)
-=======
-    return Division(how, file, proportion(int(best.right.sum()), best.n), found)
->>>>>>> 45e9676 (Accuracies are printed with the interval that covers near 0 and 1; docs say what the intervals, the theory and the guarantee are)
 
 
 def _or_nan(value: float | None) -> float:

@@ -12,11 +12,7 @@ from thinkcap.report.material import Material, Run
 from thinkcap.report.tables.select import Group
 from thinkcap.statistics.paired import difference, holm
 from thinkcap.statistics.precision import proportion
-<<<<<<< HEAD
 from thinkcap.verdict.runs import made_on
-=======
-from thinkcap.verdict.origin import said
->>>>>>> 45e9676 (Accuracies are printed with the interval that covers near 0 and 1; docs say what the intervals, the theory and the guarantee are)
 
 
 def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
