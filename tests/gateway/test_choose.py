@@ -19,7 +19,7 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served, open_models
 from thinkcap.gateway.refusal import Refusal
-from thinkcap.gateway.wire import read
+from thinkcap.gateway.wires.chat import read
 
 CARD = EngineCard("test", "m", "f", "ids")
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}

@@ -24,7 +24,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.gateway.auth import hashed, new_key
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.limits import Admission, Place
+from thinkcap.gateway.limits import Admission, Slot
 from thinkcap.gateway.refusal import Refusal
 
 URL = "/v1/chat/completions"
@@ -107,7 +107,7 @@ async def test_places_go_to_who_waits_longest_and_are_never_lost() -> None:
     order: list[int] = []
 
     async def one(number: int) -> None:
-        async with Place(admission):
+        async with Slot(admission):
             order.append(number)
             await asyncio.sleep(0.01)
 
@@ -170,7 +170,7 @@ def test_large_bodies_and_headers_are_refused(small: str) -> None:
     assert Client(small).post(URL, json=large).status_code == 413
     chunks = iter([json.dumps(large).encode()])
     assert Client(small).post(URL, data=chunks).status_code == 413
-    head = b"POST " + URL.encode() + b" HTTP/1.1\r\nHost: x\r\nX-Large: " + b"y" * 100_000
+    head = b"POST " + URL.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: " + b"y" * 100_000
     found = raw(small, head)
     assert b" 431 " in found
     assert b"headers_too_large" in found
@@ -181,7 +181,11 @@ def test_large_bodies_and_headers_are_refused(small: str) -> None:
 
 def test_slow_heads_and_bodies_are_cut_off(small: str) -> None:
     assert b" 408 " in raw(small, b"POST /v1/chat", pause_s=0.8)
-    head = b"POST " + URL.encode() + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 100\r\n\r\n"
+    head = (
+        b"POST "
+        + URL.encode()
+        + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 100\r\n\r\n"
+    )
     found = raw(small, head, b"{", pause_s=0.8)
     assert b" 408 " in found
     assert b"request_timeout" in found

@@ -319,7 +319,7 @@ def test_a_client_that_leaves_ends_the_work_upstream(client: Client, stub: Stub,
         host, port = client.base.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as wire:
             sent = json.dumps(body(model=model, stream=stream)).encode()
-            head = f"POST {URL} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(sent)}\r\n\r\n".encode()
+            head = f"POST {URL} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(sent)}\r\n\r\n".encode()
             wire.sendall(head + sent)
             _until(lambda: stub.active > 0)
         _until(lambda: stub.cancelled > before and stub.active == 0)

@@ -36,7 +36,6 @@ _ERROR_BYTES = 8192
 _HEAD_BYTES = 2**14
 _TAIL_S = 1.0
 _UNFIT = (ValueError, KeyError, IndexError, TypeError, AttributeError)
-_JSON = {"Content-Type": "application/json"}
 
 
 class HangUp(Exception):
@@ -82,20 +81,14 @@ class Client:
         return await self._patiently(lambda left: self._whole("POST", path, body, left, read), self.retry)
 
     async def forward(self, path: str, body: bytes, content_type: str) -> tuple[int, str, bytes]:
-        """A request that is none of our business: one try, and whatever comes back, error or not."""
-        timeout = aiohttp.ClientTimeout(total=self.retry.total_s, sock_connect=self.retry.connect_s)
+        """A request that is none of our business, tried once. Refusals are raised: their words need looking at."""
         with self._named(path):
-            async with self._session.post(
-                self.base + path,
-                data=body,
-                headers={"Content-Type": content_type},
-                timeout=timeout,
-                allow_redirects=False,
-            ) as response:
-                if not 200 <= response.status < 600:
-                    raise self._garbled(path, f"status {response.status}")
+            response = await self._begun("POST", path, body, self.retry.total_s, content_type)
+            try:
                 kind = response.headers.get("Content-Type", "application/octet-stream")
                 return response.status, kind, await self._read(path, response)
+            finally:
+                response.close()
 
     async def stream(
         self, path: str, body: Json, take: Callable[[Any], bool], read: Callable[[bytes], Any] = decoded
@@ -177,31 +170,34 @@ class Client:
         except _UNFIT as err:
             raise self._garbled(path, f"an answer that does not fit ({err!r}): {_start(raw)}") from err
 
-    async def _begun(self, method: str, path: str, body: bytes | None, left_s: float) -> aiohttp.ClientResponse:
+    async def _begun(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        left_s: float,
+        content_type: str = "application/json",
+    ) -> aiohttp.ClientResponse:
         """The answer's head; anything but success is a refusal in the server's words."""
         response = await self._session.request(
             method,
             self.base + path,
             data=body,
-            headers=_JSON if body is not None else None,
+            headers={"Content-Type": content_type} if body is not None else None,
             timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=self.retry.connect_s),
             allow_redirects=False,
         )
-        if response.status >= 300:
+        if not 200 <= response.status < 300:
             words = (await response.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
             response.close()
             raise self._refusal(path, response.status, words, response.headers.get("Retry-After"))
-        self._check_plain(path, response)
-        return response
-
-    def _check_plain(self, path: str, response: aiohttp.ClientResponse) -> None:
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":
             response.close()
             raise self._garbled(path, f"an answer compressed as {encoding!r}, which nobody asked for")
+        return response
 
     async def _read(self, path: str, response: aiohttp.ClientResponse) -> bytes:
-        self._check_plain(path, response)
         raw = bytearray()
         while chunk := await response.content.readany():
             raw += chunk

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: chat completions by the shortest way, everything else by Starlette.
+"""The gateway as an ASGI application: the wires by the shortest way, everything else by Starlette.
 
 metrics = Metrics()
 app = Gateway(config, await open_models(config, metrics), metrics)      # any ASGI server runs it
@@ -16,25 +16,21 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
-from thinkcap.core.types import Kind, Question
-from thinkcap.gateway import chat, pages, replies
-from thinkcap.gateway.auth import Keys
-from thinkcap.gateway.choose import Choice, choose
+from thinkcap.gateway import job, pages, replies
+from thinkcap.gateway.call import Call
+from thinkcap.gateway.choose import Choice, calls_at_once, choose
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.json_answers import held
-from thinkcap.gateway.limits import Admission, Place, check_origin, read_body
+from thinkcap.gateway.limits import Headers, Slot, read_body
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
-from thinkcap.gateway.refusal import UPSTREAM, Refusal, refusal_of
+from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
+from thinkcap.gateway.service import Service
 from thinkcap.gateway.streaming import streamed
-from thinkcap.gateway.wire import Call, read
+from thinkcap.gateway.wires import WIRES, Wire
 
 log = logging.getLogger("thinkcap.gateway")
-Headers = list[tuple[bytes, bytes]]
 
-CHAT = "/v1/chat/completions"
-_TEMPLATE_TOKENS = 256
-"""More than any template adds to a short conversation."""
 _SSE: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -46,137 +42,149 @@ class Gateway:
     """The models come opened and are closed by whoever opened them."""
 
     def __init__(self, config: ServeConfig, models: Models, metrics: Metrics) -> None:
-        self.config = config
-        self.models = models
+        self.service = Service(config, models, metrics)
         self.metrics = metrics
-        self.keys = Keys(config.keys)
-        self.draining = False
-        self._judge = _Judge()
-        self._admission = Admission(config.concurrency or models.concurrency, config.queue)
-        self.metrics.watch("in_flight", "Requests being answered.", lambda: self._admission.active)
-        self.metrics.watch("queued", "Requests waiting for their turn.", lambda: self._admission.waiting)
-        self._pages = Starlette(routes=pages.routes(self), exception_handlers=pages.HANDLERS, lifespan=self._life)
+        self._pages = Starlette(
+            routes=pages.routes(self.service), exception_handlers=pages.HANDLERS, lifespan=self._life
+        )
 
     @asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
         yield
-        await self._judge.aclose()
+        await self.service.judge.aclose()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == CHAT and scope["method"] == "POST":
-            await self._chat(scope, receive, send)
+        if scope["type"] != "http":
+            await self._pages(scope, receive, send)
+            return
+        try:
+            self.service.check_host(scope["headers"])
+        except Refusal as err:
+            self.metrics.refused(err.code)
+            await _Response(send, 0.0, WIRES["/v1/chat/completions"]).refuse(err)
+            return
+        wire = WIRES.get(scope["path"])
+        if wire is not None and scope["method"] == "POST":
+            await self._serve(wire, scope, receive, send)
         else:
             await self._pages(scope, receive, send)
 
-    def authorise(self, headers: Headers) -> None:
-        self.keys.check(headers)
-        if not self.keys:
-            check_origin(headers)
-
-    async def _chat(self, scope: Scope, receive: Receive, send: Send) -> None:
-        turn = _Turn(send, time.perf_counter())
+    async def _serve(self, wire: Wire, scope: Scope, receive: Receive, send: Send) -> None:
+        service, config = self.service, self.service.config
+        response = _Response(send, time.perf_counter(), wire)
         try:
-            self.authorise(scope["headers"])
-            body = await read_body(scope, receive, self.config.body_limit_bytes, self.config.arrival_timeout_s)
-            call = read(body, forward_unknown=self.config.forward_unknown)
-            served, forced = self.models.find(call.asked.model)
-            turn.model = served.name
+            service.authorise(scope["headers"])
+            body = await read_body(scope, receive, config.body_limit_bytes, config.arrival_timeout_s)
+            call = wire.read(body, config.forward_unknown)
+            served, forced = service.models.find(call.model)
+            self._check_size(call)
         except Refusal as err:
             self.metrics.refused(err.code)
-            await turn.refuse(err)
+            await response.refuse(err)
             return
-        async with _until_gone(receive, turn, self.metrics):
-            await self._guarded(call, served, forced, turn)
+        async with _cancel_on_disconnect(receive, response, self.metrics):
+            await self._guarded(call, served, forced, response)
 
-    async def _guarded(self, call: Call, served: Served, forced: str | None, turn: _Turn) -> None:
-        try:
-            async with Place(self._admission), asyncio.timeout(self.config.request_timeout_s):
-                await self._answer(call, served, forced, turn)
-        except TimeoutError:
-            late = f"no answer within {self.config.request_timeout_s:g} s"
-            await turn.refuse(Refusal(late, status=504, kind=UPSTREAM, code="request_timeout"))
-        except Exception as err:
-            refusal = refusal_of(err)
-            if refusal.status == 500:
-                # The place, not the words: they may hold what somebody asked.
-                log.error(
-                    "failed at %s: %s", _place(err), repr(err) if self.config.log_requests else type(err).__name__
-                )
-            elif refusal.kind == UPSTREAM or refusal.code == "upstream_busy":
-                self.metrics.upstream_error(served.name, refusal.code)
-                log.warning("%s: %s", served.name, refusal.code)
-            else:
-                self.metrics.refused(refusal.code)
-            # What a failed flow had spent is spent all the same.
-            for step in getattr(err, "steps", ()):
-                done = step.completion
-                self.metrics.spent(
-                    served.name, step.request.stage, done.spent, done.think_tokens, done.prompt_tokens
-                )
-            await turn.refuse(refusal)
-        self.metrics.answered(
-            served.name, turn.policy, turn.status, call.stream, time.perf_counter() - turn.arrived
-        )
-        if self.config.log_requests:
-            log.info(
-                "%s", replies.encode({"request": call.raw, "status": turn.status, "policy": turn.policy}).decode()
+    def _check_size(self, call: Call) -> None:
+        config = self.service.config
+        cap = call.cap or config.default_cap
+        if call.n * cap > config.tokens_limit:
+            raise Refusal(
+                f"n of {call.n} times max_tokens of {cap} is {call.n * cap} tokens; one request may ask for "
+                f"{config.tokens_limit}",
+                code="too_many_tokens",
+                param="max_tokens",
             )
 
-    async def _answer(self, call: Call, served: Served, forced: str | None, turn: _Turn) -> None:
-        config = self.config
+    async def _guarded(self, call: Call, served: Served, forced: str | None, response: _Response) -> None:
+        config = self.service.config
+        try:
+            choice = self._choice(call, served, forced, call.cap or config.default_cap)
+            response.policy = choice.spec.name
+            calls = call.n * calls_at_once(choice.spec)
+            if calls > config.calls_limit:
+                raise Refusal(
+                    f"n of {call.n} with policy '{choice.label[:80]}' is {calls} calls at once; one request may "
+                    f"make {config.calls_limit}",
+                    code="too_many_calls",
+                    param="n",
+                )
+            async with Slot(self.service.admission, calls), asyncio.timeout(config.request_timeout_s):
+                await self._answer(call, served, forced, choice, response)
+        except TimeoutError:
+            await response.refuse(late(config.request_timeout_s))
+        except Exception as err:
+            await response.refuse(self._told(err, served))
+        self.metrics.answered(
+            served.name, response.policy, response.status, call.stream, time.perf_counter() - response.arrived
+        )
+        if config.log_requests:
+            about = {"request": call.raw, "status": response.status, "policy": response.policy}
+            log.info("%s", replies.encode(about).decode())
+
+    def _told(self, err: Exception, served: Served) -> Refusal:
+        """What the caller is told of a failure, once the operator has been."""
+        refusal = refusal_of(err)
+        if refusal.status == 500:
+            # The place, not the words: they may hold what somebody asked.
+            words = repr(err) if self.service.config.log_requests else type(err).__name__
+            log.error("failed at %s: %s", _place(err), words)
+        elif refusal.kind == UPSTREAM or refusal.code == "upstream_busy":
+            self.metrics.upstream_error(served.name, refusal.code)
+            log.warning("%s: %s", served.name, refusal.code)
+        else:
+            self.metrics.refused(refusal.code)
+        # What a failed flow had spent is spent all the same.
+        for step in getattr(err, "steps", ()):
+            done = step.completion
+            self.metrics.spent(served.name, step.request.stage, done.spent, done.think_tokens, done.prompt_tokens)
+        return refusal
+
+    def _choice(self, call: Call, served: Served, forced: str | None, cap: int) -> Choice:
         if call.tools and not served.tools:
             raise Refusal(f"model '{served.name}' cannot call tools here", code="unsupported", param="tools")
-        cap = call.cap or config.default_cap
-        choice = choose(call, forced, cap, served.engine.card, served.profile, config.threshold)
-        turn.policy = choice.spec.name
+        return choose(call, forced, cap, served.engine.card, served.profile, self.service.config.threshold)
+
+    async def _answer(
+        self, call: Call, served: Served, forced: str | None, choice: Choice, response: _Response
+    ) -> None:
+        config = self.service.config
         wanted = call.wishes.reasoning_field or config.reasoning_field
         if served.relay is not None and served.short_way(call, choice):
-            cap = await _fits(call, served, cap)
+            cap = await job.fits(call, served.engine, call.cap or config.default_cap)
             fields = () if wanted == "upstream" else _names(wanted, "")
             if call.stream:
-                await turn.stream(served.relay.streamed(call, choice, cap, fields), choice, cap)
-                self.metrics.first(choice.spec.name, turn.first - turn.arrived)
+                await response.stream(served.relay.streamed(call, choice, cap, fields), choice, cap)
+                self.metrics.first(choice.spec.name, response.first - response.arrived)
                 return
-            await turn.whole(*await served.relay.whole(call, choice, cap, fields))
+            await response.whole(*await served.relay.whole(call, choice, cap, fields))
             return
-        question = chat.question_of(call, served.engine)
-        cap, room = await chat.fitted(question, served.engine, call.cap, config.default_cap)
-        choice = choose(call, forced, cap, served.engine.card, served.profile, config.threshold)
-        turn.policy = choice.spec.name
-        job = chat.Job(
+        question = job.question_of(call, served.engine)
+        cap, room = await job.fitted(question, served.engine, call.cap, config.default_cap)
+        if cap != (call.cap or config.default_cap):
+            choice = self._choice(call, served, forced, cap)
+            response.policy = choice.spec.name
+        one = job.Job(
             call,
             served.engine,
-            call.asked.model,
             served.name,
             question,
             choice,
             cap,
-            _names(wanted, served.reasoning_field),
-            self._judge.same,
+            response.wire.encoder(call.model, _names(wanted, served.reasoning_field)),
+            self.service.judge.same,
             self.metrics,
             config.temperature,
-            turn.arrived,
+            response.arrived,
             config.ping_s,
             room,
             await held(question, served.engine, call.wishes.json),
+            max(1, config.calls_limit // call.n),
         )
         if call.stream:
-            await turn.stream(streamed(job), choice, cap)
+            await response.stream(streamed(one), choice, cap)
         else:
-            await turn.whole(*await chat.whole(job))
-
-
-async def _fits(call: Call, served: Served, cap: int) -> int:
-    """The cap on the short way. Prompts are counted only where they might not fit: counting costs two requests."""
-    card = served.engine.card
-    if not card.context or call.size + cap + _TEMPLATE_TOKENS <= card.context:
-        return cap
-    if card.transport == "ids" and not call.tools and not call.media:
-        question = Question("chat", chat.question_of(call, served.engine).messages)
-        return (await chat.fitted(question, served.engine, call.cap, cap))[0]
-    if call.cap is not None and call.cap > card.context:
-        raise chat.too_long(f"max_tokens of {call.cap}", card.context)
-    return min(cap, card.context)
+            await response.whole(*await job.whole(one))
 
 
 def _names(wanted: str, upstream: str) -> tuple[str, ...]:
@@ -192,18 +200,18 @@ def _place(err: BaseException) -> str:
     return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"
 
 
-class _Turn:
+class _Response:
     """One response on its way: at most one start, and an error in whichever form is still possible."""
 
-    __slots__ = ("_send", "_started", "arrived", "done", "first", "model", "policy", "status")
+    __slots__ = ("_send", "_started", "arrived", "done", "first", "policy", "status", "wire")
 
-    def __init__(self, send: Send, arrived: float) -> None:
+    def __init__(self, send: Send, arrived: float, wire: Wire) -> None:
         self._send = send
+        self.wire = wire
         self._started = False
         self.arrived = arrived
         self.first = arrived
         self.done = False
-        self.model = ""
         self.policy = "none"
         self.status = 0
 
@@ -228,9 +236,9 @@ class _Turn:
     async def refuse(self, err: Refusal) -> None:
         if self._started:
             self.status = err.status
-            await self._end(err.event())
+            await self._end(self.wire.error_event(err))
             return
-        body = err.body()
+        body = self.wire.error(err)
         await self._start(err.status, [*err.headers, (b"content-length", b"%d" % len(body))])
         await self._end(body)
 
@@ -244,7 +252,7 @@ class _Turn:
 
 
 @asynccontextmanager
-async def _until_gone(receive: Receive, turn: _Turn, metrics: Metrics) -> AsyncIterator[None]:
+async def _cancel_on_disconnect(receive: Receive, response: _Response, metrics: Metrics) -> AsyncIterator[None]:
     """Cancels what is inside as soon as the client hangs up, and with it the work upstream."""
     mine = asyncio.current_task()
     assert mine is not None
@@ -252,7 +260,7 @@ async def _until_gone(receive: Receive, turn: _Turn, metrics: Metrics) -> AsyncI
 
     def left(watcher: asyncio.Task[MutableMapping[str, Any]]) -> None:
         nonlocal gone
-        if not watcher.cancelled() and not turn.done:
+        if not watcher.cancelled() and not response.done:
             gone = True
             mine.cancel()
 
@@ -266,24 +274,5 @@ async def _until_gone(receive: Receive, turn: _Turn, metrics: Metrics) -> AsyncI
         mine.uncancel()
         metrics.disconnects.inc()
     finally:
-        turn.done = True
+        response.done = True
         watcher.cancel()
-
-
-class _Judge:
-    """The grader's worker programs, started by the first policy that compares answers."""
-
-    def __init__(self) -> None:
-        self._grader: Any = None
-
-    async def same(self, a: str, b: str, kind: Kind) -> bool:
-        if self._grader is None:
-            from thinkcap.grading import Grader
-
-            self._grader = Grader()
-        found: bool = await self._grader.same(a, b, kind)
-        return found
-
-    async def aclose(self) -> None:
-        if self._grader is not None:
-            await self._grader.aclose()

@@ -17,9 +17,18 @@ from thinkcap.calibrate.profile import Profile
 from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
+from thinkcap.gateway.call import Call
 from thinkcap.gateway.refusal import Refusal
-from thinkcap.gateway.wire import Call
-from thinkcap.policies.registry import POLICIES, PolicySpec, check, facts, options_of, wants_other
+from thinkcap.policies.registry import (
+    POLICIES,
+    PolicySpec,
+    as_spec,
+    check,
+    defaults_of,
+    facts,
+    options_of,
+    wants_other,
+)
 from thinkcap.policies.stop import WAYS
 from thinkcap.policies.syntax import read
 from thinkcap.policies.think import PIPELINES
@@ -41,6 +50,14 @@ class Choice:
         return _public(self.spec).label
 
 
+def calls_at_once(spec: PolicySpec) -> int:
+    """How many calls it has under way at its busiest: its samples, or those of a policy inside it."""
+    known = options_of(spec.name)
+    options = {**defaults_of(spec.name), **spec.options}
+    inside = [calls_at_once(as_spec(v)) for key, v in spec.options.items() if known.get(key) == "policy"]
+    return max(int(options.get("samples") or 1), *inside, 1)
+
+
 def _public(spec: PolicySpec) -> PolicySpec:
     def shown(key: str, value: Any) -> Any:
         if isinstance(value, PolicySpec):
@@ -60,7 +77,7 @@ def choose(
         raise Refusal("thinkcap.options need thinkcap.policy", code="invalid_value", param="thinkcap")
     if call.nothink and "nothink" in card.modes:
         return Choice(_NOTHINK, "request")
-    if call.asked.tools and "nothink" in card.modes:
+    if call.tools and "nothink" in card.modes:
         # Passes that think without knowing the tools would mislead the one that calls them.
         return Choice(_NOTHINK, "tools")
     if card.transport == "ids" and call.media and "nothink" in card.modes:

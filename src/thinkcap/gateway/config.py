@@ -15,7 +15,7 @@ from typing import Any, get_args
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.gateway.auth import Keys
-from thinkcap.gateway.wire import Field
+from thinkcap.gateway.call import ReasoningField
 
 OTHER_PATHS = (
     "/v1/completions",
@@ -54,13 +54,19 @@ class ServeConfig:
     """Without a profile: no thinking for caps below it."""
     temperature: float = 0.0
     """Used where a request names none."""
-    reasoning_field: Field = "upstream"
+    reasoning_field: ReasoningField = "upstream"
     keys: Mapping[str, str] = field(default_factory=dict)
     anyone: bool = False
     """Allow an address beyond the loopback without keys."""
+    hosts: tuple[str, ...] = ()
+    """Host names this gateway answers to. Empty: without keys the loopback's and `host`, otherwise any."""
     concurrency: int = 0
-    """Requests answered at a time; 0: what the models advise."""
+    """Calls to models at a time; 0: what the models advise. A request with n=5 or five samples counts as five."""
     queue: int = 1024
+    calls_limit: int = 256
+    """Calls one request may make, over all its choices."""
+    tokens_limit: int = 2**20
+    """Tokens one request may ask for: n times its cap."""
     body_limit_bytes: int = 4 * 2**20
     header_limit_bytes: int = 32 * 2**10
     arrival_timeout_s: float = 20.0
@@ -79,7 +85,7 @@ class ServeConfig:
     forward_unknown: bool = False
     """Hand fields nobody here knows to the model server (chat transport only) instead of refusing them."""
     log_requests: bool = False
-    """Write requests and answers to the log."""
+    """Write requests, each with its status and policy, to the log."""
 
     @classmethod
     def from_file(cls, path: Path) -> ServeConfig:
@@ -206,8 +212,8 @@ def _words(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _field(name: str, value: Any) -> str:
-    if value not in get_args(Field):
-        raise ConfigError(f"setting '{name}' is {value!r}{nearest(str(value), get_args(Field))}")
+    if value not in get_args(ReasoningField):
+        raise ConfigError(f"setting '{name}' is {value!r}{nearest(str(value), get_args(ReasoningField))}")
     return str(value)
 
 
@@ -220,8 +226,11 @@ _READERS: Mapping[str, Any] = {
     "reasoning_field": _field,
     "keys": _keys,
     "anyone": _flag,
+    "hosts": _words,
     "concurrency": _whole(0),
     "queue": _whole(0),
+    "calls_limit": _whole(1),
+    "tokens_limit": _whole(1),
     "body_limit_bytes": _whole(1024),
     "header_limit_bytes": _whole(1024),
     "arrival_timeout_s": _number(0.1),

@@ -83,6 +83,30 @@ def insured(flow: Flow, question: Question, cap: int) -> Flow:
     return Answer(last.answer, "fallback", last, notes={**answer.notes, "fallback": True})
 
 
+def metered(flow: Flow, most: int) -> Flow:
+    """At most so many requests, whatever the policy's options make of it."""
+    made = 0
+    reply: Any = None
+    error: EngineError | None = None
+    try:
+        while True:
+            try:
+                effect = flow.throw(error) if error else flow.send(reply)
+            except StopIteration as stop:
+                answer: Answer = stop.value
+                return answer
+            made += len(effect.requests) if isinstance(effect, Ask) else 0
+            if made > most:
+                raise Unsupported(f"this policy makes more than {most} calls, which is all that one request may")
+            error = None
+            try:
+                reply = yield effect
+            except EngineError as err:
+                error = err
+    finally:
+        flow.close()
+
+
 def readable(answer: Answer, question: Question) -> Answer:
     """A guess out of an open thought is an answer only where somebody said what kind of answer to look for."""
     if not answer.guess:

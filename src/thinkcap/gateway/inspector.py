@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from thinkcap.engines.answers import OVERRUN, REASONING, ChatAnswer, Usage, fitting, read_event
+from thinkcap.gateway.call import Call
 from thinkcap.gateway.replies import DONE, encode
-from thinkcap.gateway.wire import Call
 
 _SILENT_BYTES = 2**18
 

@@ -20,13 +20,13 @@ from thinkcap.engines import open_engine
 from thinkcap.engines.client import Client
 from thinkcap.engines.manner import switches
 from thinkcap.engines.retry import RetryPolicy, key_from_environment
+from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.config import ModelConfig, ServeConfig
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.probe import Probe
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.relay import Relay
-from thinkcap.gateway.wire import Call
 
 _HTTP_CONCURRENCY = 1024
 _NEVER = 10**9
@@ -46,13 +46,17 @@ class Served:
 
     def short_way(self, call: Call, choice: Choice) -> bool:
         """One call, nothing to count but what the server counts, nothing our passes would add."""
-        if self.relay is None or call.n > 1 or choice.spec.options:
+        if self.relay is None or call.raw is None or call.n > 1 or choice.spec.options:
             return False
         card = self.engine.card
         if card.switch == "prompt":
             # No-think is a sentence in the caller's message here: only who asked for a policy gets it.
             return choice.by not in ("request", "profile")
-        if call.format and card.transport == "ids" and not (call.tools or call.media or call.asked.logprobs):
+        if (
+            call.format
+            and card.transport == "ids"
+            and not (call.tools or call.media or "logprobs" in call.options)
+        ):
             # A grammar of ours bounds the blanks and keeps room for the end; the server's own may do neither.
             return False
         if choice.spec.name == "nothink":

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from thinkcap.gateway.config import OTHER_PATHS
-from thinkcap.gateway.wire import ChatRequest
+from thinkcap.gateway.wires.chat import ChatRequest
 
 _REF = "#/components/schemas/{name}"
 _ERROR = {

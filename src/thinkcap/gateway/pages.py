@@ -1,38 +1,39 @@
 """Everything beside chat completions: models, health, metrics, the description of the interface, other paths.
 
-Starlette(routes=routes(gateway), exception_handlers=HANDLERS)
+Starlette(routes=routes(service), exception_handlers=HANDLERS)
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from thinkcap.core.errors import ThinkcapError
 from thinkcap.gateway.config import OTHER_PATHS
-from thinkcap.gateway.limits import read_body
-from thinkcap.gateway.models import Served, is_ready
+from thinkcap.gateway.limits import Slot, read_body
+from thinkcap.gateway.models import Served
 from thinkcap.gateway.openapi import description
-from thinkcap.gateway.refusal import Refusal
+from thinkcap.gateway.refusal import Refusal, late, refusal_of
+from thinkcap.gateway.service import Service
+from thinkcap.gateway.wires import WIRES
 from thinkcap.policies.registry import POLICIES
-
-if TYPE_CHECKING:
-    from thinkcap.gateway.app import Gateway
 
 Handler = Callable[[Request], Awaitable[Response]]
 _STARTED = int(time.time())
 
 
-def routes(gateway: Gateway) -> list[Route]:
-    pages = _Pages(gateway)
+def routes(service: Service) -> list[Route]:
+    pages = _Pages(service)
     return [
-        # Posts to it never get here; other methods learn which one is wanted.
-        Route("/v1/chat/completions", pages.other, methods=["POST"]),
+        # Posts to a wire never get here; other methods learn which one is wanted.
+        *(Route(path, pages.other, methods=["POST"]) for path in WIRES),
         Route("/v1/models", pages.models, methods=["GET"]),
         Route("/v1/models/{name:path}", pages.model, methods=["GET"]),
         Route("/healthz", pages.healthz, methods=["GET"]),
@@ -44,17 +45,17 @@ def routes(gateway: Gateway) -> list[Route]:
 
 
 class _Pages:
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, service: Service) -> None:
+        self._service = service
 
     async def models(self, request: Request) -> Response:
-        self._gateway.authorise(request.scope["headers"])
-        data = [_entry(one) for one in self._gateway.models.served.values()]
+        self._service.authorise(request.scope["headers"])
+        data = [_entry(one) for one in self._service.models.served.values()]
         return JSONResponse({"object": "list", "data": data})
 
     async def model(self, request: Request) -> Response:
-        self._gateway.authorise(request.scope["headers"])
-        served, _ = self._gateway.models.find(request.path_params["name"])
+        self._service.authorise(request.scope["headers"])
+        served, _ = self._service.models.find(request.path_params["name"])
         return JSONResponse(_entry(served))
 
     async def healthz(self, _: Request) -> Response:
@@ -62,35 +63,39 @@ class _Pages:
 
     async def readyz(self, _: Request) -> Response:
         """Ready means: not shutting down, and every model can be asked."""
-        if self._gateway.draining:
+        if self._service.draining:
             return JSONResponse({"status": "draining"}, status_code=503)
-        found = {name: await is_ready(one) for name, one in self._gateway.models.served.items()}
+        found = await self._service.readiness.now()
         ready = all(found.values())
         body = {"status": "ready" if ready else "waiting", "models": found}
         return JSONResponse(body, status_code=200 if ready else 503)
 
     async def metrics(self, request: Request) -> Response:
-        self._gateway.authorise(request.scope["headers"])
-        return Response(self._gateway.metrics.text(), media_type="text/plain; version=0.0.4")
+        self._service.authorise(request.scope["headers"])
+        return Response(self._service.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def openapi(self, _: Request) -> Response:
-        return JSONResponse(description(bool(self._gateway.keys)))
+        return JSONResponse(description(bool(self._service.keys)))
 
     async def other(self, request: Request) -> Response:
-        gateway, path = self._gateway, request.url.path
-        gateway.authorise(request.scope["headers"])
-        relay = gateway.models.relay
-        if path not in gateway.config.forward or relay is None:
+        service, path = self._service, request.url.path
+        service.authorise(request.scope["headers"])
+        relay = service.models.relay
+        if path not in service.config.forward or relay is None:
             raise Refusal(
-                f"'{path}' is not offered here, only /v1/chat/completions; the operator can forward it to the "
+                f"'{path}' is not offered here, only {', '.join(WIRES)}; the operator can forward it to the "
                 f'model server with forward = ["{path}"]',
                 status=404,
                 code="path_not_offered",
             )
-        config = gateway.config
+        config = service.config
         body = await read_body(request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s)
         kind = request.headers.get("content-type", "application/json")
-        status, found, reply = await relay.forward(path, body, kind)
+        try:
+            async with Slot(service.admission), asyncio.timeout(config.request_timeout_s):
+                status, found, reply = await relay.forward(path, body, kind)
+        except TimeoutError:
+            raise late(config.request_timeout_s) from None
         return Response(reply, status_code=status, headers={"content-type": found})
 
 
@@ -113,8 +118,8 @@ def _entry(served: Served) -> dict[str, Any]:
     }
 
 
-async def _refused(_: Request, err: Exception) -> Response:
-    assert isinstance(err, Refusal)
+async def _refused(_: Request, error: Exception) -> Response:
+    err = refusal_of(error)
     return Response(err.body(), status_code=err.status, headers={k.decode(): v.decode() for k, v in err.headers})
 
 
@@ -130,5 +135,6 @@ async def _http(request: Request, err: Exception) -> Response:
 
 HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
     Refusal: _refused,
+    ThinkcapError: _refused,
     HTTPException: _http,
 }

@@ -69,6 +69,10 @@ class Refusal(Exception):
         return {"message": words, "type": self.kind, "param": self.param, "code": self.code}
 
 
+def late(seconds: float) -> Refusal:
+    return Refusal(f"no answer within {seconds:g} s", status=504, kind=UPSTREAM, code="request_timeout")
+
+
 def refusal_of(error: BaseException) -> Refusal:
     """What a caller is told of one of our errors; anything else is a fault of the gateway itself."""
     if isinstance(error, Refusal):

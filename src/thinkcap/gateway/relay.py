@@ -20,10 +20,10 @@ from thinkcap.core.types import Mode
 from thinkcap.engines.answers import ChatAnswer, Usage, read_answer
 from thinkcap.engines.client import Client
 from thinkcap.gateway import replies
+from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.inspector import StreamError, StreamInspector, cut, renamed
 from thinkcap.gateway.metrics import Metrics
-from thinkcap.gateway.wire import Call
 
 _READY_S = 2.0
 
@@ -97,6 +97,7 @@ class Relay:
         return raw, read_answer(raw)
 
     def _body(self, call: Call, choice: Choice, cap: int) -> bytes:
+        assert call.raw is not None
         body = {k: v for k, v in call.raw.items() if v is not None}
         for name in ("thinkcap", "max_completion_tokens", "reasoning_effort"):
             body.pop(name, None)
@@ -107,7 +108,7 @@ class Relay:
         switches = self._switches[mode]
         body.update(switches)
         if "chat_template_kwargs" in switches:
-            body["chat_template_kwargs"] = {**call.template_kwargs(), **switches["chat_template_kwargs"]}
+            body["chat_template_kwargs"] = {**call.template_kwargs, **switches["chat_template_kwargs"]}
         if call.stream:
             body["stream_options"] = {"include_usage": True}
         return replies.encode(body)

@@ -1,30 +1,24 @@
-"""What goes back to a client: OpenAI's objects, with a `thinkcap` field that says what happened.
+"""What an answer is before a wire writes it: its choices, what happened in each, what was spent.
 
-reply = whole(job, [finished])           # bytes of a chat.completion
-chunks.content(0, "Hel")                 # bytes of one chat.completion.chunk event
+about = described(choice, cap, done)             # the `thinkcap` field of every wire
 """
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from thinkcap.core.types import Run
+from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.refusal import Refusal
 
 encode = msgspec.json.Encoder().encode
 DONE = b"data: [DONE]\n\n"
-
-
-def new_id() -> str:
-    return "chatcmpl-" + secrets.token_hex(12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +93,39 @@ class Finished:
         return {**found, **notes}
 
 
+class Encoder(Protocol):
+    """Writes one answer in a wire's format: whole, or event by event."""
+
+    def whole(self, done: Sequence[Finished], about: Mapping[str, Any]) -> bytes: ...
+
+    def open(self, index: int) -> bytes:
+        """Before the first piece of a choice."""
+        ...
+
+    def content(self, index: int, text: str) -> bytes: ...
+
+    def thought(self, index: int, text: str) -> bytes: ...
+
+    def end(self, one: Finished, about: Mapping[str, Any] | None) -> bytes:
+        """A choice is complete; the last one tells what happened to all."""
+        ...
+
+    def last(self, done: Sequence[Finished], with_usage: bool) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A format clients speak."""
+
+    read: Callable[[bytes, bool], Call]
+    """From a body and whether unknown fields are let through."""
+    encoder: Callable[[str, Sequence[str]], Encoder]
+    """From the model's name as the caller wrote it, and the names thoughts go under."""
+    error: Callable[[Refusal], bytes]
+    error_event: Callable[[Refusal], bytes]
+    """The same after the headers are out."""
+
+
 def described(choice: Choice, cap: int, done: Sequence[Finished]) -> dict[str, Any]:
     top: dict[str, Any] = {"policy": choice.label, "chosen_by": choice.by, "cap": cap}
     if len(done) == 1:
@@ -127,68 +154,6 @@ def usage(done: Sequence[Finished]) -> dict[str, Any]:
         "total_tokens": prompt + spent,
         "completion_tokens_details": {"reasoning_tokens": sum(c.think_tokens for c in steps)},
     }
-
-
-def whole(
-    identity: str, model: str, choice: Choice, cap: int, done: Sequence[Finished], fields: Sequence[str]
-) -> tuple[bytes, bytes]:
-    """The body and the header of an answer that is not streamed."""
-    about = described(choice, cap, done)
-    choices = []
-    for one in done:
-        message: dict[str, Any] = {"role": "assistant", "content": one.content or None}
-        if one.reasoning:
-            message |= dict.fromkeys(fields, one.reasoning)
-        if one.tool_calls:
-            message["tool_calls"] = one.tool_calls
-        choices.append(
-            {"index": one.index, "message": message, "logprobs": one.logprobs, "finish_reason": one.finish}
-        )
-    body = {
-        "id": identity,
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": model,
-        "choices": choices,
-        "usage": usage(done),
-        "thinkcap": about,
-    }
-    return encode(body), header(about)
-
-
-class Chunks:
-    """Builds the events of one stream; the unchanging head of each is encoded once."""
-
-    def __init__(self, identity: str, model: str, fields: Sequence[str]) -> None:
-        head = {"id": identity, "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
-        self._head = b"data: " + encode(head)[:-1] + b',"choices":['
-        self._fields = [encode(name) for name in fields]
-
-    def role(self, index: int) -> bytes:
-        return self._delta(index, b'{"role":"assistant","content":""}')
-
-    def content(self, index: int, text: str) -> bytes:
-        return self._delta(index, b'{"content":' + encode(text) + b"}")
-
-    def thought(self, index: int, text: str) -> bytes:
-        said = encode(text)
-        return self._delta(index, b"{" + b",".join(name + b":" + said for name in self._fields) + b"}")
-
-    def tool_calls(self, index: int, calls: Sequence[Mapping[str, Any]]) -> bytes:
-        numbered = [{"index": i, **call} for i, call in enumerate(calls)]
-        return self._delta(index, b'{"tool_calls":' + encode(numbered) + b"}")
-
-    def end(self, index: int, finish: str, logprobs: Any, about: Mapping[str, Any] | None) -> bytes:
-        more = b"" if logprobs is None else b',"logprobs":' + encode(logprobs)
-        choice = b'{"index":%d,"delta":{},"finish_reason":%b%b}' % (index, encode(finish), more)
-        last = b"" if about is None else b',"thinkcap":' + encode(about)
-        return self._head + choice + b"]" + last + b"}\n\n"
-
-    def usage(self, spent: Mapping[str, Any]) -> bytes:
-        return self._head + b'],"usage":' + encode(spent) + b"}\n\n"
-
-    def _delta(self, index: int, delta: bytes) -> bytes:
-        return self._head + b'{"index":%d,"delta":%b,"finish_reason":null}]}\n\n' % (index, delta)
 
 
 def is_json(text: str) -> bool:

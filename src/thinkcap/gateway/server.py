@@ -6,6 +6,7 @@ run(ServeConfig.from_mapping({"model": "bundled", "port": 8080}))
 from __future__ import annotations
 
 import asyncio
+import logging
 import resource
 from collections.abc import Callable
 from types import FrameType
@@ -38,13 +39,15 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal lets answers finish, a second one does not. uvicorn's own would raise it again at the
         end, and the models would never be closed."""
-        self._gateway.draining = True
+        self._gateway.service.draining = True
         self.force_exit = self.should_exit
         self.should_exit = True
 
 
 def make_server(gateway: Gateway, tell: Callable[[str], None] = lambda _: None) -> Server:
-    config = gateway.config
+    config = gateway.service.config
+    if config.log_requests:
+        _log_to_stderr()
     return Server(
         uvicorn.Config(
             gateway,
@@ -65,6 +68,16 @@ def make_server(gateway: Gateway, tell: Callable[[str], None] = lambda _: None) 
         gateway,
         tell,
     )
+
+
+def _log_to_stderr() -> None:
+    """Python drops what is merely informative unless somebody listens."""
+    log = logging.getLogger("thinkcap.gateway")
+    log.setLevel(logging.INFO)
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        log.addHandler(handler)
 
 
 def run(config: ServeConfig, tell: Callable[[str], None] = lambda _: None) -> bool:

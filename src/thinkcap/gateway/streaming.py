@@ -1,4 +1,4 @@
-"""A chat request as server-sent events: thought and answer as they are written, then what happened.
+"""An answer as server-sent events: thought and answer as they are written, then what happened.
 
 async for events in streamed(job):
     await send(events)  # bytes of one or more events
@@ -14,9 +14,9 @@ from thinkcap.core.flow import Shown
 from thinkcap.core.types import Run
 from thinkcap.engines.answers import clean
 from thinkcap.gateway import replies
-from thinkcap.gateway.chat import Job, driven, finished
 from thinkcap.gateway.flows import Stops
-from thinkcap.gateway.replies import Chunks, Finished
+from thinkcap.gateway.job import Job, driven, finished
+from thinkcap.gateway.replies import Finished
 
 
 async def streamed(job: Job) -> AsyncIterator[bytes]:
@@ -37,7 +37,7 @@ class _Stream:
         self._job = job
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[tuple[int, Shown | None]] = asyncio.Queue()
-        self._chunks = Chunks(replies.new_id(), job.model, job.fields)
+        self._encoder = job.encoder
         self._stops = [Stops(job.call.stops) for _ in range(job.call.n)]
         self._said = [""] * job.call.n
         self._thinking = [""] * job.call.n
@@ -56,8 +56,7 @@ class _Stream:
         return out
 
     def last(self) -> bytes:
-        spent = self._chunks.usage(replies.usage(self._done)) if self._job.call.usage_wanted else b""
-        return spent + replies.DONE
+        return self._encoder.last(self._done, self._job.call.usage_wanted)
 
     async def stop(self) -> None:
         self._pulse.cancel()
@@ -89,7 +88,7 @@ class _Stream:
             text = self._thought(index, piece.stage, text)
         if not text:
             return b""
-        make = self._chunks.content if piece.channel == "answer" else self._chunks.thought
+        make = self._encoder.content if piece.channel == "answer" else self._encoder.thought
         return self._open(index) + make(index, text)
 
     def _thought(self, index: int, stage: str, text: str) -> str:
@@ -103,20 +102,18 @@ class _Stream:
         if not self._opened:
             self._job.metrics.first(self._job.choice.spec.name, time.perf_counter() - self._job.arrived)
         self._opened.add(index)
-        return self._chunks.role(index)
+        return self._encoder.open(index)
 
     def _end(self, index: int, run: Run) -> bytes:
-        job, chunks, stops = self._job, self._chunks, self._stops[index]
+        job, stops = self._job, self._stops[index]
         rest = stops.rest()
         self._said[index] += rest
         one = finished(job, index, run, self._said[index], stops.hit)
         self._done.append(one)
         out = self._open(index)
         if rest:
-            out += chunks.content(index, rest)
-        if one.tool_calls:
-            out += chunks.tool_calls(index, one.tool_calls)
+            out += self._encoder.content(index, rest)
         about = None
         if len(self._done) == len(self._tasks):
             about = replies.described(job.choice, job.cap, sorted(self._done, key=lambda d: d.index))
-        return out + chunks.end(index, one.finish, one.logprobs, about)
+        return out + self._encoder.end(one, about)

@@ -133,7 +133,7 @@ def facts(spec: PolicySpec) -> Facts:
         return found
     known = options_of(spec.name)
     given = {key: facts(as_spec(v)) if known.get(key) == "policy" else v for key, v in spec.options.items()}
-    return found({**_defaults(spec.name), **given})
+    return found({**defaults_of(spec.name), **given})
 
 
 def policy(word: str, prompts: Prompts = PROMPTS) -> Policy:
@@ -196,7 +196,8 @@ def options_of(name: str) -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=128)
-def _defaults(name: str) -> Mapping[str, Any]:
+@lru_cache(maxsize=128)
+def defaults_of(name: str) -> Mapping[str, Any]:
     parameters = inspect.signature(_function(name)).parameters.values()
     return {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
 
@@ -210,4 +211,15 @@ def _kind(annotation: Any) -> str:
     return text if text in (*_KINDS, *_OURS) else "any"
 
 
-__all__ = ["POLICIES", "PolicySpec", "check", "facts", "options_of", "parse", "parse_list", "policy"]
+__all__ = [
+    "POLICIES",
+    "PolicySpec",
+    "as_spec",
+    "check",
+    "defaults_of",
+    "facts",
+    "options_of",
+    "parse",
+    "parse_list",
+    "policy",
+]

@@ -1,4 +1,4 @@
-"""One chat request through a policy: the flow is built, driven, and what it settles on becomes an answer.
+"""One request through a policy: the flow is built, driven, and what it settles on becomes an answer.
 
 body, header = await whole(job)
 """
@@ -17,17 +17,20 @@ from thinkcap.core.flow import Flow, Judge, Shown, drive
 from thinkcap.core.types import Question, Request, Run, Sampling
 from thinkcap.engines.answers import clean
 from thinkcap.gateway import replies
+from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
-from thinkcap.gateway.flows import Stops, check_answer_pass, insured, readable, structured
+from thinkcap.gateway.flows import Stops, check_answer_pass, insured, metered, readable, structured
 from thinkcap.gateway.json_answers import Held
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.refusal import Refusal
-from thinkcap.gateway.replies import Finished
-from thinkcap.gateway.wire import WITHOUT_EFFECT, Call
+from thinkcap.gateway.replies import Encoder, Finished
 from thinkcap.policies.registry import facts
 
 _MARGIN = 128
 """Tokens our own words may add to the prompts of later passes, where the context is nearly full."""
+
+_TEMPLATE_TOKENS = 256
+"""More than any template adds to a short conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,12 @@ class Job:
 
     call: Call
     engine: Engine
-    model: str
-    """The name the caller used, which goes back into the answer."""
     served: str
-    """The operator's name for it, for everything that is counted."""
+    """The operator's name for the model, for everything that is counted."""
     question: Question
     choice: Choice
     cap: int
-    fields: tuple[str, ...]
+    encoder: Encoder
     judge: Judge
     metrics: Metrics
     temperature: float
@@ -54,6 +55,7 @@ class Job:
 
     held: Held | None = None
     """What a response format holds the answer to."""
+    most_calls: int = 256
 
     def flow(self) -> Flow:
         if self.held is not None and self.held.draft:
@@ -81,11 +83,11 @@ class Job:
         return max(1, min(self.cap, self.room - _MARGIN))
 
     def sampling(self, index: int) -> Sampling:
-        asked = self.call.asked
+        asked = self.call
         temperature = asked.temperature
         if temperature is None:
             # Several greedy choices would all be the same one; OpenAI's default is 1.
-            temperature = 1.0 if self.call.n > 1 else self.temperature
+            temperature = 1.0 if asked.n > 1 else self.temperature
         seed = asked.seed if asked.seed is not None else secrets.randbits(31) if temperature else 0
         return Sampling(temperature, asked.top_p if asked.top_p is not None else 1.0, seed + index)
 
@@ -97,17 +99,15 @@ def _read(flow: Flow, question: Question) -> Flow:
 def question_of(call: Call, engine: Engine) -> Question:
     """The conversation as the engine can take it; what it cannot take is refused by name."""
     card = engine.card
-    options = call.options()
+    options = dict(call.options)
     if card.transport == "chat":
         # A chat server is told everything it may know; the embedded engine has no use for bookkeeping.
-        options |= {name: call.raw[name] for name in WITHOUT_EFFECT if call.raw.get(name) is not None}
-        options |= {name: call.raw[name] for name in call.unknown}
+        options |= {**call.bookkeeping, **call.unknown}
     elif call.unknown:
-        raise Refusal(
-            f"'{card.model}' cannot apply field '{call.unknown[0]}'", code="unsupported", param=call.unknown[0]
-        )
-    if kwargs := call.template_kwargs():
-        name = next(iter(kwargs))
+        name = next(iter(call.unknown))
+        raise Refusal(f"'{card.model}' cannot apply field '{name[:80]}'", code="unsupported", param=name[:80])
+    if call.template_kwargs:
+        name = next(iter(call.template_kwargs))
         raise Refusal(
             f"this policy cannot pass chat_template_kwargs.{name} on",
             code="unsupported",
@@ -121,7 +121,7 @@ def question_of(call: Call, engine: Engine) -> Question:
             code="unsupported",
             param="response_format",
         )
-    messages = call.raw["messages"]
+    messages: Sequence[Mapping[str, Any]] = call.messages
     if card.transport == "ids":
         messages = [_plain(m, at, card.model, card.tools) for at, m in enumerate(messages)]
     return Question(
@@ -162,6 +162,19 @@ async def fitted(question: Question, engine: Engine, cap: int | None, default_ca
     return cap or min(default_cap, room), room
 
 
+async def fits(call: Call, engine: Engine, cap: int) -> int:
+    """The cap on the short way. Prompts are counted only where they might not fit: counting costs two requests."""
+    card = engine.card
+    if not card.context or call.size + cap + _TEMPLATE_TOKENS <= card.context:
+        return cap
+    if card.transport == "ids" and not call.tools and not call.media:
+        question = Question("chat", question_of(call, engine).messages)
+        return (await fitted(question, engine, call.cap, cap))[0]
+    if call.cap is not None and call.cap > card.context:
+        raise too_long(f"max_tokens of {call.cap}", card.context)
+    return min(cap, card.context)
+
+
 def too_long(what: str, context: int) -> Refusal:
     return Refusal(
         f"{what} exceed the context window of {context}; shorten the messages or lower max_tokens",
@@ -175,7 +188,8 @@ async def whole(job: Job) -> tuple[bytes, bytes]:
     runs = await _together(tasks)
     done = [finished(job, index, run) for index, run in enumerate(runs)]
     job.metrics.first(job.choice.spec.name, time.perf_counter() - job.arrived)
-    return replies.whole(replies.new_id(), job.model, job.choice, job.cap, done, job.fields)
+    about = replies.described(job.choice, job.cap, done)
+    return job.encoder.whole(done, about), replies.header(about)
 
 
 async def _together(tasks: Sequence[asyncio.Future[Run]]) -> list[Run]:
@@ -190,7 +204,12 @@ async def _together(tasks: Sequence[asyncio.Future[Run]]) -> list[Run]:
 
 def driven(job: Job, index: int, show: Callable[[Shown], None] | None) -> Awaitable[Run]:
     return drive(
-        job.flow(), job.engine, judge=job.judge, cap=job.inner_cap, sampling=job.sampling(index), show=show
+        metered(job.flow(), job.most_calls),
+        job.engine,
+        judge=job.judge,
+        cap=job.inner_cap,
+        sampling=job.sampling(index),
+        show=show,
     )
 
 

@@ -1,4 +1,4 @@
-"""What clients send to `/v1/chat/completions`, read once and checked, nothing dropped.
+"""OpenAI's chat completions: what clients send, read once and checked, nothing dropped; and what they get back.
 
 Fields OpenAI or the common servers know are typed here; a field nobody knows is refused with the nearest known
 name, unless the operator lets unknown fields through to the model server.
@@ -9,20 +9,23 @@ name, unless the operator lets unknown fields through to the model server.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import secrets
+import time
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from thinkcap.core.names import nearest
+from thinkcap.gateway.call import NO_WISHES, Call, Wishes
 from thinkcap.gateway.refusal import Refusal
+from thinkcap.gateway.replies import DONE, Finished, Wire, encode, usage
 
+PATH = "/v1/chat/completions"
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
-Field = Literal["upstream", "reasoning_content", "reasoning", "both"]
 
 
 class Text(Struct, tag="text", tag_field="type"):
@@ -97,17 +100,6 @@ class ResponseFormat(Struct):
     json_schema: JsonSchema | None = None
 
 
-class Wishes(Struct, forbid_unknown_fields=True):
-    """The `thinkcap` field of a request."""
-
-    policy: Annotated[str, Meta(max_length=200)] | None = None
-    options: dict[str, bool | int | float | str] | None = None
-    kind: Literal["number", "math", "label"] | None = None
-    reasoning_field: Field | None = None
-    json: Literal["direct", "drafted"] | None = None
-    """How an answer under a response format is come by; None: as suits the model."""
-
-
 class ChatRequest(Struct):
     model: str
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
@@ -145,76 +137,9 @@ WITHOUT_EFFECT = ("user", "metadata", "store", "service_tier", "safety_identifie
 """Bookkeeping of hosted services: handed on over HTTP, of no effect on an embedded model."""
 
 _SWITCHES = ("enable_thinking", "thinking")
-_NO_WISHES = Wishes()
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request that has been read and checked. `raw` is what came, for whoever hands it on."""
-
-    raw: dict[str, Any]
-    asked: ChatRequest
-    wishes: Wishes
-    cap: int | None
-    stream: bool
-    nothink: bool
-    """The client turned thinking off in one of the ways servers know."""
-    unknown: tuple[str, ...]
-    size: int
-    """Bytes of the body, and so more than the tokens of its messages."""
-
-    @property
-    def n(self) -> int:
-        return self.asked.n or 1
-
-    @property
-    def stops(self) -> tuple[str, ...]:
-        stop = self.asked.stop
-        return () if not stop else (stop,) if isinstance(stop, str) else tuple(s for s in stop if s)
-
-    @property
-    def format(self) -> dict[str, Any] | None:
-        wanted = self.asked.response_format
-        return self.raw["response_format"] if wanted is not None and wanted.type != "text" else None
-
-    @property
-    def tools(self) -> tuple[Mapping[str, Any], ...]:
-        return tuple(self.raw.get("tools") or ())
-
-    @property
-    def media(self) -> bool:
-        """Whether a message holds anything but text."""
-        parts = (part for m in self.asked.messages if isinstance(m.content, list) for part in m.content)
-        return any(not isinstance(part, Text) for part in parts)
-
-    @property
-    def usage_wanted(self) -> bool:
-        options = self.asked.stream_options
-        return bool(options and options.include_usage)
-
-    def options(self) -> dict[str, Any]:
-        """What else changes the answer, without values that mean the same as silence."""
-        asked = self.asked
-        found: dict[str, Any] = {}
-        if self.stops:
-            found["stop"] = list(self.stops)
-        for name in ("presence_penalty", "frequency_penalty", "logit_bias"):
-            if getattr(asked, name):
-                found[name] = self.raw[name]
-        if asked.logprobs:
-            found |= {"logprobs": True, **({"top_logprobs": asked.top_logprobs} if asked.top_logprobs else {})}
-        if asked.tools:
-            for name in ("tool_choice", "parallel_tool_calls"):
-                if self.raw.get(name) is not None:
-                    found[name] = self.raw[name]
-        return found
-
-    def template_kwargs(self) -> dict[str, Any]:
-        """The caller's own switches of the chat template, without the thinking switch, which is the policy's."""
-        return {k: v for k, v in (self.asked.chat_template_kwargs or {}).items() if k not in _SWITCHES}
-
-
-def read(body: bytes, *, forward_unknown: bool = False) -> Call:
+def read(body: bytes, forward_unknown: bool = False) -> Call:
     try:
         raw = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as err:
@@ -256,7 +181,119 @@ def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], 
         raise Refusal("stream_options needs stream: true", code="invalid_value", param="stream_options")
     if asked.tool_choice not in (None, "none", "auto") and not asked.tools:
         raise Refusal("tool_choice needs tools", code="invalid_value", param="tool_choice")
+    return _call(raw, asked, unknown, min(caps) if caps else None, size)
+
+
+def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap: int | None, size: int) -> Call:
     kwargs = asked.chat_template_kwargs or {}
-    off = asked.reasoning_effort == "none" or any(kwargs.get(name) is False for name in _SWITCHES)
-    wishes = asked.thinkcap or _NO_WISHES
-    return Call(raw, asked, wishes, min(caps) if caps else None, bool(asked.stream), off, unknown, size)
+    wanted = asked.response_format
+    parts = (part for m in asked.messages if isinstance(m.content, list) for part in m.content)
+    stop = asked.stop
+    stops = () if not stop else (stop,) if isinstance(stop, str) else tuple(word for word in stop if word)
+    return Call(
+        model=asked.model,
+        messages=raw["messages"],
+        cap=cap,
+        wishes=asked.thinkcap or NO_WISHES,
+        stream=bool(asked.stream),
+        usage_wanted=bool(asked.stream_options and asked.stream_options.include_usage),
+        n=asked.n or 1,
+        nothink=asked.reasoning_effort == "none" or any(kwargs.get(name) is False for name in _SWITCHES),
+        temperature=asked.temperature,
+        top_p=asked.top_p,
+        seed=asked.seed,
+        stops=stops,
+        format=raw["response_format"] if wanted is not None and wanted.type != "text" else None,
+        tools=tuple(raw.get("tools") or ()),
+        options=_options(raw, asked, stops),
+        bookkeeping={name: raw[name] for name in WITHOUT_EFFECT if raw.get(name) is not None},
+        unknown={name: raw[name] for name in unknown},
+        template_kwargs={k: v for k, v in kwargs.items() if k not in _SWITCHES},
+        media=any(not isinstance(part, Text) for part in parts),
+        size=size,
+        raw=raw,
+    )
+
+
+def _options(raw: dict[str, Any], asked: ChatRequest, stops: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {"stop": list(stops)} if stops else {}
+    for name in ("presence_penalty", "frequency_penalty", "logit_bias"):
+        if getattr(asked, name):
+            found[name] = raw[name]
+    if asked.logprobs:
+        found |= {"logprobs": True, **({"top_logprobs": asked.top_logprobs} if asked.top_logprobs else {})}
+    if asked.tools:
+        for name in ("tool_choice", "parallel_tool_calls"):
+            if raw.get(name) is not None:
+                found[name] = raw[name]
+    return found
+
+
+class ChatEncoder:
+    """Writes one answer; the unchanging head of each event is encoded once."""
+
+    def __init__(self, model: str, fields: Sequence[str]) -> None:
+        self._identity = "chatcmpl-" + secrets.token_hex(12)
+        self._model = model
+        self._names = fields
+        head = {
+            "id": self._identity,
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": model,
+        }
+        self._head = b"data: " + encode(head)[:-1] + b',"choices":['
+        self._fields = [encode(name) for name in fields]
+
+    def whole(self, done: Sequence[Finished], about: Mapping[str, Any]) -> bytes:
+        choices = []
+        for one in done:
+            message: dict[str, Any] = {"role": "assistant", "content": one.content or None}
+            if one.reasoning:
+                message |= dict.fromkeys(self._names, one.reasoning)
+            if one.tool_calls:
+                message["tool_calls"] = one.tool_calls
+            choices.append(
+                {"index": one.index, "message": message, "logprobs": one.logprobs, "finish_reason": one.finish}
+            )
+        return encode(
+            {
+                "id": self._identity,
+                "object": "chat.completion",
+                "created": int(time.time()),
+                "model": self._model,
+                "choices": choices,
+                "usage": usage(done),
+                "thinkcap": about,
+            }
+        )
+
+    def open(self, index: int) -> bytes:
+        return self._delta(index, b'{"role":"assistant","content":""}')
+
+    def content(self, index: int, text: str) -> bytes:
+        return self._delta(index, b'{"content":' + encode(text) + b"}")
+
+    def thought(self, index: int, text: str) -> bytes:
+        said = encode(text)
+        return self._delta(index, b"{" + b",".join(name + b":" + said for name in self._fields) + b"}")
+
+    def end(self, one: Finished, about: Mapping[str, Any] | None) -> bytes:
+        calls = b""
+        if one.tool_calls:
+            numbered = [{"index": i, **call} for i, call in enumerate(one.tool_calls)]
+            calls = self._delta(one.index, b'{"tool_calls":' + encode(numbered) + b"}")
+        more = b"" if one.logprobs is None else b',"logprobs":' + encode(one.logprobs)
+        choice = b'{"index":%d,"delta":{},"finish_reason":%b%b}' % (one.index, encode(one.finish), more)
+        last = b"" if about is None else b',"thinkcap":' + encode(about)
+        return calls + self._head + choice + b"]" + last + b"}\n\n"
+
+    def last(self, done: Sequence[Finished], with_usage: bool) -> bytes:
+        spent = self._head + b'],"usage":' + encode(usage(done)) + b"}\n\n" if with_usage else b""
+        return spent + DONE
+
+    def _delta(self, index: int, delta: bytes) -> bytes:
+        return self._head + b'{"index":%d,"delta":%b,"finish_reason":null}]}\n\n' % (index, delta)
+
+
+WIRE = Wire(read, ChatEncoder, Refusal.body, Refusal.event)

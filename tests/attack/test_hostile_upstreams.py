@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from running import Client, gateway_running
-from wire import MODELS, NO, answer, upstream
+from wire import MODELS, NO, answer, resident_mb, upstream
 
 from thinkcap.engines.masking import Mask
 
@@ -130,6 +132,145 @@ def test_a_whole_answer_without_end_is_refused(both: tuple[Client, Upstream], st
     reply = ask(client, model=model, stream=stream)
     assert reply.status_code == 502
     assert sent < 128 * 2**20
+
+
+@pytest.mark.parametrize("model", ["m", "m+iris"])
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(b'data: {"choices": [{"delta": {}}]}\n\n' * 1000, id="events that show nothing"),
+        pytest.param(b": still here\n\n" * 4000, id="comments"),
+        pytest.param(b"x" * 65536, id="a line without end"),
+        pytest.param(b'data: {"choices": [{"delta": {"content": "y"}}]}\n\n' * 1000, id="text without end"),
+    ],
+)
+def test_a_stream_without_end_is_cut_off(both: tuple[Client, Upstream], model: str, event: bytes) -> None:
+    client, server = both
+    sent = 0
+
+    async def endless(writer: asyncio.StreamWriter, request: bytes) -> None:
+        nonlocal sent
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(event)
+            sent += len(event)
+            await writer.drain()
+
+    server.misdeed = endless
+    before = resident_mb()
+    said = ask(client, model=model, stream=True).text
+    assert "error" in said or '"length"' in said
+    assert sent < 600 * 2**20
+    assert resident_mb() - before < 128
+
+
+def test_a_bomb_of_compressed_zeros_is_refused_unopened(both: tuple[Client, Upstream]) -> None:
+    client, server = both
+    bomb = gzip.compress(b"0" * 50_000_000)
+
+    async def explodes(writer: asyncio.StreamWriter, request: bytes) -> None:
+        writer.write(answer(bomb, more=b"Content-Encoding: gzip\r\n"))
+
+    server.misdeed = explodes
+    for model in ("m", "m+iris"):
+        for stream in (False, True):
+            reply = ask(client, model=model, stream=stream)
+            assert (reply.status_code, reply.json()["error"]["code"]) == (502, "upstream_garbled")
+    assert b"accept-encoding: identity" in server.seen[-1].lower()
+
+
+@pytest.mark.parametrize("model", ["m", "m+iris"])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -5, "completion_tokens": -7},
+        {"completion_tokens": 10**30},
+        {"completion_tokens": "many"},
+        {"completion_tokens_details": {"reasoning_tokens": -1}},
+    ],
+)
+def test_counts_that_cannot_be_are_a_502(both: tuple[Client, Upstream], model: str, usage: Any) -> None:
+    client, server = both
+
+    async def lies(writer: asyncio.StreamWriter, request: bytes) -> None:
+        writer.write(answer(json.dumps({**GOOD, "usage": usage}).encode()))
+
+    server.misdeed = lies
+    reply = ask(client, model=model)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (502, "upstream_garbled")
+
+
+@pytest.mark.parametrize("status", [100, 199, 304, 999])
+@pytest.mark.parametrize("path", [URL, "/v1/embeddings"])
+def test_odd_statuses_are_a_502(forwarding: tuple[Client, Upstream], status: int, path: str) -> None:
+    client, server = forwarding
+
+    async def odd(writer: asyncio.StreamWriter, request: bytes) -> None:
+        writer.write(answer(b"{}", status))
+        await writer.drain()
+        writer.close()
+
+    server.misdeed = odd
+    body = {"model": "m", "messages": [{"role": "user", "content": "2?"}]}
+    reply = client.post(path, json=body)
+    assert reply.status_code == 502
+    assert reply.json()["error"]["type"] == "upstream_error"
+
+
+@pytest.fixture(scope="module")
+def forwarding() -> Iterator[tuple[Client, Upstream]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THINKCAP_API_KEY", KEY)
+        settings = {"forward": ["/v1/embeddings"], "concurrency": 1, "queue": 0, "attempts": 1}
+        with serving(**settings, request_timeout_s=2.0) as found:
+            yield found
+
+
+@pytest.fixture(autouse=True)
+def _forwards_well_again(forwarding: tuple[Client, Upstream]) -> Iterator[None]:
+    yield
+    forwarding[1].misdeed = None
+
+
+def test_forwarded_paths_wait_their_turn_and_leak_nothing(forwarding: tuple[Client, Upstream]) -> None:
+    client, server = forwarding
+    reached = 0
+
+    async def slow(writer: asyncio.StreamWriter, request: bytes) -> None:
+        nonlocal reached
+        reached += 1
+        await asyncio.sleep(0.5)
+        writer.write(answer(b'{"data": []}'))
+
+    server.misdeed = slow
+    with ThreadPoolExecutor(8) as pool:
+        ask_one = lambda _: Client(client.base).post("/v1/embeddings", json={}).status_code  # noqa: E731
+        found = sorted(pool.map(ask_one, range(8)))
+    assert found[0] == 200
+    assert found[-1] == 429
+    assert reached == found.count(200)
+
+    async def echoes(writer: asyncio.StreamWriter, request: bytes) -> None:
+        writer.write(answer(request.partition(b"\r\n\r\n")[0], 400))
+
+    server.misdeed = echoes
+    said = client.post("/v1/embeddings", json={}).text
+    assert KEY not in said
+    assert "127.0.0.1" not in said
+
+    async def silent(writer: asyncio.StreamWriter, request: bytes) -> None:
+        await asyncio.sleep(3600)
+
+    server.misdeed = silent
+    assert client.post("/v1/embeddings", json={}).status_code == 504
+
+
+def test_many_probes_are_one_question_to_the_model_server(both: tuple[Client, Upstream]) -> None:
+    client, server = both
+    server.seen.clear()
+    for _ in range(50):
+        assert client.get("/readyz").status_code == 200
+    assert len(server.seen) <= 5
 
 
 @pytest.mark.parametrize(

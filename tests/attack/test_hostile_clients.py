@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from running import Client, gateway_running
 from wire import CHAT, flood
 
 from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.gateway.auth import hashed
 from thinkcap.policies.registry import parse
 
 MB = 2**20
@@ -116,6 +120,88 @@ def test_policy_text_is_read_in_time_that_grows_with_its_length(address: str, te
     assert (
         Client(address).post("/v1/chat/completions", json={**BODY, "model": f"scripted+{text}"}).status_code == 400
     )
+
+
+def test_a_name_that_was_pointed_here_opens_nothing(address: str) -> None:
+    """DNS rebinding: a web page's own host name, resolved to the loopback."""
+    for path in ("/v1/models", "/healthz", "/openapi.json"):
+        assert Client(address, Host="evil.example").get(path).status_code == 421
+        assert Client(address, Host="evil.example:8080").get(path).status_code == 421
+    refused = Client(address, Host="evil.example").post("/v1/chat/completions", json=BODY)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (421, "foreign_host")
+    for host in ("localhost", "LOCALHOST:1234", "127.0.0.1", "[::1]:80"):
+        assert Client(address, Host=host).get("/v1/models").status_code == 200, host
+    _, reply = flood(address, b"GET /v1/models HTTP/1.0\r\n\r\n", b"", 0)
+    assert b" 421 " in reply.split(b"\r\n")[0]
+
+
+def test_hosts_can_be_configured_and_keys_make_them_needless() -> None:
+    engine = ScriptedEngine(lambda prompt: "It is 42.")
+    with gateway_running(engine, hosts=["models.example"]) as (address, _):
+        assert Client(address, Host="models.example").get("/v1/models").status_code == 200
+        assert Client(address, Host="evil.example").get("/v1/models").status_code == 421
+    with gateway_running(engine, keys={"a": hashed("k")}) as (address, _):
+        keyed = Client(address, Host="any.example", Authorization="Bearer k")
+        assert keyed.get("/v1/models").status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://[::1", "null", "http://", "http://localhost.evil.example", "//"])
+def test_odd_origins_are_refused_not_a_crash(address: str, origin: str) -> None:
+    reply = Client(address, Origin=origin).post("/v1/chat/completions", json=BODY)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (403, "foreign_origin")
+
+
+def test_a_request_takes_as_many_places_as_it_makes_calls() -> None:
+    most = 0
+
+    def reply(prompt: str) -> str:
+        return "#### 42"
+
+    engine = ScriptedEngine(reply, delay_s=0.05)
+    with gateway_running(engine, concurrency=4, queue=100) as (address, gateway):
+
+        def ask(more: dict[str, object]) -> int:
+            return Client(address).post("/v1/chat/completions", json={**BODY, **more}).status_code
+
+        wishes = {"policy": "vote(samples=4)", "kind": "number"}
+        bodies: list[dict[str, object]] = [{"n": 4}, {"thinkcap": wishes, "max_tokens": 64}] * 6
+        with ThreadPoolExecutor(12) as pool:
+            replies = [pool.submit(ask, body) for body in bodies]
+            while not all(one.done() for one in replies):
+                most = max(most, gateway.service.admission.active)
+                time.sleep(0.002)
+        assert {one.result() for one in replies} == {200}
+        assert gateway.service.admission.active == 0
+    assert most == 4
+
+
+def test_one_request_cannot_ask_for_thousands_of_calls_or_millions_of_tokens(address: str) -> None:
+    wishes = {"policy": "vote(samples=64)", "kind": "number"}
+    many = {**BODY, "n": 64, "thinkcap": wishes, "max_tokens": 640}
+    reply = Client(address).post("/v1/chat/completions", json=many)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (400, "too_many_calls")
+    nested = "gate(samples=2,at_least=2,otherwise=gate(samples=64,otherwise=nothink))"
+    deep = {**many, "n": 8, "thinkcap": {**wishes, "policy": nested}}
+    assert Client(address).post("/v1/chat/completions", json=deep).json()["error"]["code"] == "too_many_calls"
+    long = {**BODY, "n": 64, "max_tokens": 100_000}
+    reply = Client(address).post("/v1/chat/completions", json=long)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (400, "too_many_tokens")
+
+
+def test_requests_are_logged_where_the_operator_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("thinkcap.gateway")
+    engine = ScriptedEngine(lambda prompt: "It is 42.")
+    try:
+        with gateway_running(engine, log_requests=True) as (address, _):
+            evil = {**BODY, "messages": [{"role": "user", "content": "one\nERROR two \x1b[31m"}]}
+            assert Client(address).post("/v1/chat/completions", json=evil).status_code == 200
+        written = capfd.readouterr().err
+    finally:
+        log.handlers.clear()
+        log.setLevel(logging.NOTSET)
+    (line,) = [one for one in written.splitlines() if "ERROR two" in one]
+    assert '"policy"' in line
+    assert "\x1b" not in line
 
 
 def test_callers_cannot_mint_metric_labels() -> None:

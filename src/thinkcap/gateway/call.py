@@ -1,0 +1,68 @@
+"""A request as every wire hands it on: what is asked, under which cap, and what its sender wishes for.
+
+A wire (`thinkcap.gateway.wires`) reads its own format into a Call and writes answers in it; between the two
+nobody knows which wire it was. Messages, tools and formats are in OpenAI's chat form, the one servers speak.
+
+    call = Call("qwen3-8b", ({"role": "user", "content": "Hi"},), cap=64)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from thinkcap.core.types import EMPTY
+
+ReasoningField = Literal["upstream", "reasoning_content", "reasoning", "both"]
+
+
+class Wishes(Struct, forbid_unknown_fields=True):
+    """The `thinkcap` field of a request, the same on every wire."""
+
+    policy: Annotated[str, Meta(max_length=1000)] | None = None
+    options: dict[str, bool | int | float | str] | None = None
+    kind: Literal["number", "math", "label"] | None = None
+    reasoning_field: ReasoningField | None = None
+    json: Literal["direct", "drafted"] | None = None
+    """How an answer under a response format is come by; None: as suits the model."""
+
+
+NO_WISHES = Wishes()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    model: str
+    """As the caller wrote it, perhaps with a policy after `+`."""
+    messages: Sequence[Mapping[str, Any]]
+    cap: int | None = None
+    wishes: Wishes = NO_WISHES
+    stream: bool = False
+    usage_wanted: bool = False
+    """A stream shall end with what was spent."""
+    n: int = 1
+    nothink: bool = False
+    """The client turned thinking off in one of the ways servers know."""
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stops: tuple[str, ...] = ()
+    format: Mapping[str, Any] | None = None
+    tools: tuple[Mapping[str, Any], ...] = ()
+    options: Mapping[str, Any] = EMPTY
+    """What else changes the answer, without values that mean the same as silence."""
+    bookkeeping: Mapping[str, Any] = EMPTY
+    """Of hosted services: handed on over chat, of no effect on an embedded model."""
+    unknown: Mapping[str, Any] = EMPTY
+    """Fields nobody here knows, where the operator lets them through."""
+    template_kwargs: Mapping[str, Any] = EMPTY
+    """The caller's own switches of the chat template, without the thinking switch, which is the policy's."""
+    media: bool = False
+    """A message holds something that is not text."""
+    size: int = 0
+    """Bytes of the body, and so more than the tokens of its messages."""
+    raw: Mapping[str, Any] | None = None
+    """The body as it came where it is a chat server's own format, for whoever hands it on; None elsewhere."""

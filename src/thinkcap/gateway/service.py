@@ -1,0 +1,91 @@
+"""What the paths of one gateway share: settings, models, keys, the queue, counts, and whether it is closing.
+
+service = Service(config, models, metrics)
+service.authorise(scope["headers"])
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from thinkcap.core.types import Kind
+from thinkcap.gateway.auth import Keys
+from thinkcap.gateway.config import ServeConfig
+from thinkcap.gateway.limits import LOOPBACK, Admission, Headers, check_host, check_origin
+from thinkcap.gateway.metrics import Metrics
+from thinkcap.gateway.models import Models, is_ready
+
+_FRESH_S = 1.0
+"""How long it is remembered whether the models can be asked."""
+
+
+class Service:
+    """The models come opened and are closed by whoever opened them."""
+
+    def __init__(self, config: ServeConfig, models: Models, metrics: Metrics) -> None:
+        self.config = config
+        self.models = models
+        self.metrics = metrics
+        self.keys = Keys(config.keys)
+        self.draining = False
+        self.judge = Judge()
+        self.readiness = Readiness(models)
+        self.admission = Admission(config.concurrency or models.concurrency, config.queue)
+        self._hosts = _hosts(config)
+        metrics.watch("in_flight", "Calls under way.", lambda: self.admission.active)
+        metrics.watch("queued", "Requests waiting for their turn.", lambda: self.admission.waiting)
+
+    def check_host(self, headers: Headers) -> None:
+        if self._hosts:
+            check_host(headers, self._hosts)
+
+    def authorise(self, headers: Headers) -> None:
+        self.keys.check(headers)
+        if not self.keys:
+            check_origin(headers)
+
+
+def _hosts(config: ServeConfig) -> frozenset[str]:
+    """Names this gateway answers to; empty means any. With keys, or open to anyone, only what is named counts."""
+    named = frozenset(host.lower() for host in config.hosts)
+    if named or config.keys or config.anyone:
+        return named | LOOPBACK if named else named
+    return LOOPBACK | {config.host.lower()}
+
+
+class Readiness:
+    """Whether each model can be asked, found out at most once a second however many ask: anybody may."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self._seen: dict[str, bool] = {}
+        self._at = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def now(self) -> dict[str, bool]:
+        async with self._lock:
+            if time.monotonic() - self._at > _FRESH_S:
+                self._seen = {name: await is_ready(one) for name, one in self._models.served.items()}
+                self._at = time.monotonic()
+        return self._seen
+
+
+class Judge:
+    """The grader's worker programs, started by the first policy that compares answers."""
+
+    def __init__(self) -> None:
+        self._grader: Any = None
+
+    async def same(self, a: str, b: str, kind: Kind) -> bool:
+        if self._grader is None:
+            from thinkcap.grading import Grader
+
+            self._grader = Grader()
+        found: bool = await self._grader.same(a, b, kind)
+        return found
+
+    async def aclose(self) -> None:
+        if self._grader is not None:
+            await self._grader.aclose()
