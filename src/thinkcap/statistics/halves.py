@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Bools, Floats, aligned, bools
@@ -101,10 +101,10 @@ def parts_of(rows: Bools) -> Parts:
     return Parts(*(float(v) for v in _parts(means)))
 
 
-def _moments(rows: Bools) -> Floats:
+def _moments(rows: Bools) -> NDArray[np.int8]:
     """What the parts are ratios of, a question: ended at cut, at total, right of these, of the rest, extracted."""
     split, first, coupled, total = rows.T
-    return np.stack((first, total, coupled & total, coupled & ~total, split & ~first), axis=1).astype(np.float64)
+    return np.stack((first, total, coupled & total, coupled & ~total, split & ~first), axis=1).astype(np.int8)
 
 
 def _parts(m: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
@@ -116,7 +116,7 @@ def _parts(m: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     return first, total, ratio(m[..., 2], total), ratio(m[..., 3], 1 - total), ratio(m[..., 4], 1 - first)
 
 
-def _gains(moments: Floats, draws: int, seed: int) -> Floats:
+def _gains(moments: NDArray[np.int8], draws: int, seed: int) -> Floats:
     first, total, a_c, eps, pi_eta = _parts(cells_of(moments).draws(draws, seed))
     return np.asarray((1 - first) * pi_eta - (total - first) * a_c - (1 - total) * eps)
 
