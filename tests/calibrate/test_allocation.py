@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,10 @@ def test_calibrate_writes_what_a_gateway_runs(folder: Path, tmp_path: Path) -> N
     out = tmp_path / "profile.toml"
     done = CliRunner().invoke(command, [str(folder), "--allocate", "-o", str(out)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
+    told = json.loads((tmp_path / "profile.allocation.json").read_text())["about"]["allocator"]
+    assert told["saved"] <= told["saved_oracle"]
+    assert told["of_oracle"] is None or told["of_oracle"] <= 1
+    assert f"saves {100 * told['saved']:.0f} % of the tokens without losing an answer" in done.output
     profile = Profile.from_file(out)
     assert [rule.at_least for rule in profile.rules] == list(CAPS)
     rule = profile.rule(100)

@@ -109,7 +109,12 @@ class Envelope:
             tuple(_entry(c) for c in self.choices),
             self.stopping,
             self.allocator.to_mapping() if uses else None,
-            {**about, "learned_on": self.learned, "tested_on": self.tested},
+            {
+                **about,
+                "learned_on": self.learned,
+                "tested_on": self.tested,
+                "allocator": self.report.scores[self.report.best].to_mapping(),
+            },
         )
 
 

@@ -166,6 +166,11 @@ class Score:
     """Accuracy minus that of the fixed maximum."""
     kept_interval: Interval
 
+    def to_mapping(self) -> dict[str, Any]:
+        """What an allocation's file says of its allocator."""
+        names = ("kind", "n", "class_accuracy", "majority", "saved", "saved_oracle", "of_oracle", "lost", "kept")
+        return {k: round(v, 4) if isinstance(v := getattr(self, k), float) else v for k in names}
+
 
 @dataclass(frozen=True)
 class Report:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,6 +43,7 @@ def command(
         profile, allocation = calibrate_auto(run, beside.name, price=price, margin=margin, risk=risk, level=level)
         beside.write_text(allocation.to_json(), encoding="utf-8")
         click.echo(f"allocation: {beside}")
+        click.echo(_allocator(allocation.about["allocator"]))
     else:
         profile = calibrate(run, tasks=tasks, level=level)
         for doubt in profile.doubts():
@@ -57,3 +60,20 @@ def command(
             f"surely {100 * found['lower_bound']:5.1f} %, n = {found['n']}"
         )
     click.echo(f"profile: {out}")
+
+
+def _allocator(found: Mapping[str, Any]) -> str:
+    """How the allocator did on learning questions that its fit did not see."""
+
+    def percent(name: str) -> str:
+        return "all" if found[name] is None else f"{100 * found[name]:.0f} %"
+
+    return (
+        f"allocator: {found['kind']}, on {found['n']} questions its fit did not see\n"
+        f"  it names the least sufficient budget of {percent('class_accuracy')} (the commonest one: "
+        f"{percent('majority')})\n"
+        f"  it saves {percent('saved')} of the tokens without losing an answer, {percent('of_oracle')} of what an "
+        f"oracle saves\n"
+        f"  it loses {percent('lost')} of answers; accuracy {100 * found['kept']:+.1f} points against the largest "
+        f"budget for all"
+    )
