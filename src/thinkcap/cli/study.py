@@ -18,7 +18,7 @@ import click
 @click.option("--data", help="Folder with the benchmarks' files (or set THINKCAP_DATA).")
 @click.option("--policy", "policies", help="Policies a,b(option=value), or all.")
 @click.option("--budgets", help="64,128,256 or 64:1024:64.")
-@click.option("--preset", help="Policies and budgets of the paper (gsm8k, math500, ...) or `methods`.")
+@click.option("--preset", help="Policies and budgets by name: cascades, methods, gsm8k, math500, ...")
 @click.option("--limit", type=int, help="How many questions.")
 @click.option("--offset", type=int, help="Skip so many questions first (hold-outs).")
 @click.option("--seed", "seed", type=int, help="Order of the questions and random state.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import aligned_or_none
 from thinkcap.diagnose.passes import SPLITS, accepted, extracted, finished, reading, still_open
 from thinkcap.diagnose.totals import Division, SameTotal, divisions, same_totals
@@ -216,7 +217,10 @@ def _modal(one: Arm, two: Arm, arms: Sequence[Arm]) -> tuple[Modal | None, float
     if every is None or rows is None:
         return None, None
     a, b, chain = (arm.take(rows) for arm in every)
-    on = continuation(cut, answer, chain.lengths, chain.ends, chain.right, b.right)
+    try:
+        on = continuation(cut, answer, chain.lengths, chain.ends, chain.right, b.right)
+    except DataError:
+        return None, None
     if not on.alive.any():
         return None, None
     found = modal_of(a.right[on.alive], on.right[on.alive], on.ended[on.alive])
@@ -233,7 +237,11 @@ def _halves(one: Arm, two: Arm) -> SplitSample | None:
     if done is None or two.ended is None or cut is None or answer is None or _thought(two) != cut + answer:
         return None
     rows = still_open(one)
-    return split_sample(one.right[rows], done[rows], two.right[rows], two.ended[rows])
+    try:
+        return split_sample(one.right[rows], done[rows], two.right[rows], two.ended[rows])
+    except DataError:
+        # Two runs that do not share their chains: more end at the cut of one than at the cap of the other.
+        return None
 
 
 def _coupling(one: Arm, two: Arm, alpha_e: float, alpha_t: float, arms: Sequence[Arm]) -> Coupling | None:
@@ -335,10 +343,14 @@ def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
     if same is None or not same[0].n:
         return None
     half = len(cuts)
-    return conditional_advantage(
-        cuts,
-        same[-1].lengths,
-        same[-1].ends,
-        np.stack([a.right for a in same[:half]], axis=1),
-        np.stack([a.right for a in same[half:-1]], axis=1),
-    )
+    try:
+        return conditional_advantage(
+            cuts,
+            same[-1].lengths,
+            same[-1].ends,
+            np.stack([a.right for a in same[:half]], axis=1),
+            np.stack([a.right for a in same[half:-1]], axis=1),
+        )
+    except DataError:
+        # A chain that was cut before the last place: nobody knows whether it came that far.
+        return None

@@ -48,7 +48,7 @@ def weighted_vote(
     found = [stages.read(question, text, guess=rest.guess and text is rest.text).answer for text in texts]
     groups = yield from classes(found, question)
     if not groups:
-        return Answer(rest.text, "vote", rest.completion, rest.guess)
+        return Answer(rest.text, "vote", rest.completion, rest.guess, {"votes": (), "agree": 0, "support": 0})
 
     def votes(group: list[int]) -> int:
         return sum(weight if index == samples else 1 for index in group)

@@ -10,12 +10,14 @@ from typing import Any
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
+from thinkcap.study.cascades import CASCADES
 from thinkcap.study.config import StudyConfig
 
 METHOD_CAPS = "128,256,512,1024"
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "methods": {"policies": "all", "budgets": METHOD_CAPS},
+    "cascades": CASCADES,
     # Stage budgets of the paper's tables; a cascade's own budget is the sum of its stages.
     "gsm8k": {
         "tasks": "gsm8k",
@@ -79,7 +81,12 @@ def from_options(base: StudyConfig, options: Mapping[str, Any]) -> StudyConfig:
     if "policies" in words:
         values.pop("policy", None)
         if words["policies"].strip() == "all" and "budgets" not in words and "budgets" not in values:
-            values["budgets"] = METHOD_CAPS
+            if words.get("model", base.model) == "bundled":
+                # At plain caps its first try settles nearly every question, and all cascades are the same.
+                del words["policies"]
+                values["policy"] = CASCADES["policy"]
+            else:
+                values["budgets"] = METHOD_CAPS
     values.update(words)
     changed = StudyConfig.from_mapping(values)
     named = {"policies" if key == "policy" else key for key in values}
