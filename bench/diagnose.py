@@ -61,13 +61,14 @@ def write_rows(path: Path, rows: int) -> None:
 
 def measure(path: Path, draws: int) -> dict[str, float]:
     from thinkcap.diagnose.diagnosis import diagnose
+    from thinkcap.diagnose.document import document
     from thinkcap.logs.door import read
 
     start, busy = time.perf_counter(), time.process_time()
     records = read([path])
     loaded = time.perf_counter()
     found = diagnose(records, draws=draws)
-    text = json.dumps(found.to_dict())
+    text = json.dumps(document(found))
     done = time.perf_counter()
     return {
         "rows": records.rows,
