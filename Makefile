@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 NEWEST := .venv-newest
 
-.PHONY: setup study profile test test-all setup-servers test-servers setup-newest test-newest check format clean
+.PHONY: setup study profile test test-all setup-servers test-servers setup-newest test-newest check format clean attack
 
 setup: $(STAMP)
 
@@ -25,6 +25,10 @@ profile: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# What strangers and hostile model servers may try; also part of `make test`.
+attack: setup
+	$(BIN)/python -m pytest -m "not servers" tests/attack tests/engines/test_client.py tests/gateway/test_fuzz.py
 
 # With the long suites: simulated coverage, soak and the like.
 test-all: setup

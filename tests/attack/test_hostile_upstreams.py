@@ -142,6 +142,9 @@ def test_a_whole_answer_without_end_is_refused(both: tuple[Client, Upstream], st
         pytest.param(b": still here\n\n" * 4000, id="comments"),
         pytest.param(b"x" * 65536, id="a line without end"),
         pytest.param(b'data: {"choices": [{"delta": {"content": "y"}}]}\n\n' * 1000, id="text without end"),
+        pytest.param(
+            b'data: {"choices": [{"delta": {"content": "' + b"y" * 500_000 + b'"}}]}\n\n', id="large pieces"
+        ),
     ],
 )
 def test_a_stream_without_end_is_cut_off(both: tuple[Client, Upstream], model: str, event: bytes) -> None:

@@ -24,6 +24,9 @@ REASONING = ("reasoning_content", "reasoning")
 OVERRUN = 8
 """Events beyond a limit that are let pass: a closing tag may show as an event of its own."""
 
+_TOKEN_CHARACTERS = 256
+_SPARE_CHARACTERS = 2**16
+
 Tokens = Annotated[int, Meta(ge=0, le=2**40)]
 
 
@@ -63,6 +66,11 @@ class ChatText(Struct):
     def thought_field(self) -> str:
         """Which of the two names it came under."""
         return next((name for name in REASONING if getattr(self, name)), "")
+
+    @property
+    def characters(self) -> int:
+        calls = sum(len(str(call.get("function"))) for call in self.tool_calls) if self.tool_calls else 0
+        return len(self.content or "") + len(self.thought) + calls
 
     @property
     def answers(self) -> bool:
@@ -142,6 +150,11 @@ def clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
+def overran(pieces: int, characters: int, limit: int) -> bool:
+    """More events, or far more text, than a limit of so many tokens can be: the server does not hold it."""
+    return pieces > limit + OVERRUN or characters > limit * _TOKEN_CHARACTERS + _SPARE_CHARACTERS
+
+
 def fitting(text: str, tokens: int, limit: int) -> str:
     """The share of a text that a limit allows, where its server has written beyond it."""
     return text if tokens <= limit else text[: len(text) * limit // tokens]
@@ -171,6 +184,7 @@ class ChatReply:
     logprobs: dict[str, Any] | None = None
     pieces: int = 0
     """Events that showed something."""
+    characters: int = 0
 
     @classmethod
     def whole(cls, answer: ChatAnswer) -> ChatReply:
@@ -201,6 +215,7 @@ class ChatReply:
     def _add(self, piece: ChatText) -> list[Delta]:
         shown: list[Delta] = []
         self.pieces += piece.shows
+        self.characters += piece.characters
         thought, content = piece.thought, piece.content or ""
         self.thought_field = self.thought_field or piece.thought_field
         # `transformers serve` streams the empty thought of the prompt, and the blank lines after it.

@@ -18,7 +18,7 @@ from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.prompts import HERE
 from thinkcap.core.types import Mode, Request, Sampling, Span
-from thinkcap.engines.answers import OVERRUN, ChatAnswer, ChatReply, Usage, fitting, read_answer, read_event
+from thinkcap.engines.answers import ChatAnswer, ChatReply, Usage, fitting, overran, read_answer, read_event
 from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client, HangUp
 from thinkcap.engines.manner import CLOSE, OPEN, Manner, switches
@@ -132,14 +132,14 @@ class ChatEngine:
         def take(event: ChatAnswer) -> bool:
             for delta in reply.add(event):
                 emit(delta)
-            if reply.pieces > limit + OVERRUN:
+            if overran(reply.pieces, reply.characters, limit):
                 raise HangUp
             return reply.finish is not None
 
         streaming = {**body, "stream": True, "stream_options": {"include_usage": True}}
         await self._client.stream(self._path, streaming, take, lambda raw: read_event(raw)[0])
-        if reply.pieces > limit + OVERRUN:
-            reply.finish, reply.usage = "length", Usage(completion_tokens=reply.pieces)
+        if overran(reply.pieces, reply.characters, limit):
+            reply.finish, reply.usage = "length", Usage(completion_tokens=max(reply.pieces, limit + 1))
         return reply
 
     async def _output(self, reply: ChatReply, limit: int) -> Output:

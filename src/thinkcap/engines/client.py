@@ -59,7 +59,11 @@ class Client:
         self._mask = Mask(key, base)
         self._on_retry = on_retry
         self._session = aiohttp.ClientSession(
-            headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})},
+            headers={
+                "Accept-Encoding": "identity",
+                "Content-Type": "application/json",
+                **({"Authorization": f"Bearer {key}"} if key else {}),
+            },
             connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=keepalive_s),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
@@ -176,14 +180,14 @@ class Client:
         path: str,
         body: bytes | None,
         left_s: float,
-        content_type: str = "application/json",
+        content_type: str | None = None,
     ) -> aiohttp.ClientResponse:
         """The answer's head; anything but success is a refusal in the server's words."""
         response = await self._session.request(
             method,
             self.base + path,
             data=body,
-            headers={"Content-Type": content_type} if body is not None else None,
+            headers={"Content-Type": content_type} if content_type else None,
             timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=self.retry.connect_s),
             allow_redirects=False,
         )

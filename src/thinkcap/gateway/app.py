@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, MutableMapping, Sequence
 from contextlib import asynccontextmanager
+from types import TracebackType
 from typing import Any
 
 from starlette.applications import Starlette
@@ -251,28 +252,36 @@ class _Response:
         await self._send({"type": "http.response.body", "body": body})
 
 
-@asynccontextmanager
-async def _cancel_on_disconnect(receive: Receive, response: _Response, metrics: Metrics) -> AsyncIterator[None]:
+class _cancel_on_disconnect:  # noqa: N801 - used as a verb
     """Cancels what is inside as soon as the client hangs up, and with it the work upstream."""
-    mine = asyncio.current_task()
-    assert mine is not None
-    gone = False
 
-    def left(watcher: asyncio.Task[MutableMapping[str, Any]]) -> None:
-        nonlocal gone
-        if not watcher.cancelled() and not response.done:
-            gone = True
-            mine.cancel()
+    __slots__ = ("_gone", "_metrics", "_receive", "_response", "_task", "_watcher")
 
-    watcher: asyncio.Task[MutableMapping[str, Any]] = asyncio.ensure_future(receive())
-    watcher.add_done_callback(left)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not gone:
-            raise
-        mine.uncancel()
-        metrics.disconnects.inc()
-    finally:
-        response.done = True
-        watcher.cancel()
+    def __init__(self, receive: Receive, response: _Response, metrics: Metrics) -> None:
+        self._receive = receive
+        self._response = response
+        self._metrics = metrics
+        self._gone = False
+
+    async def __aenter__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._watcher: asyncio.Future[MutableMapping[str, Any]] = asyncio.ensure_future(self._receive())
+        self._watcher.add_done_callback(self._left)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._response.done = True
+        self._watcher.cancel()
+        if not self._gone or not isinstance(error, asyncio.CancelledError):
+            return False
+        self._task.uncancel()
+        self._metrics.disconnects.inc()
+        return True
+
+    def _left(self, watcher: asyncio.Future[MutableMapping[str, Any]]) -> None:
+        if not watcher.cancelled() and not self._response.done:
+            self._gone = True
+            self._task.cancel()

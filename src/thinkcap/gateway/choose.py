@@ -47,11 +47,13 @@ class Choice:
     @property
     def label(self) -> str:
         """What a caller may know of it: where a table lies on this machine is nobody's business."""
-        return _public(self.spec).label
+        return _public(self.spec).label if self.spec.options else self.spec.name
 
 
 def calls_at_once(spec: PolicySpec) -> int:
     """How many calls it has under way at its busiest: its samples, or those of a policy inside it."""
+    if not spec.options:
+        return int(defaults_of(spec.name).get("samples") or 1)
     known = options_of(spec.name)
     options = {**defaults_of(spec.name), **spec.options}
     inside = [calls_at_once(as_spec(v)) for key, v in spec.options.items() if known.get(key) == "policy"]

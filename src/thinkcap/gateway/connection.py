@@ -166,12 +166,32 @@ class _BoundedConnection(HttpToolsProtocol):
 
 
 class _LingeringTransport:
-    """What an answer writes to; closing is left to the connection, which knows whether the client still sends."""
+    """What an answer writes to. Its head waits for the first piece of the body, since a write for each costs more
+    than all the rest; closing is left to the connection, which knows whether the client still sends."""
+
+    __slots__ = ("_connection", "_head", "_write", "is_closing")
 
     def __init__(self, connection: _BoundedConnection) -> None:
         self._connection = connection
-        self.write = connection.transport.write
+        self._head: bytes | None = None
+        self._write = connection.transport.write
         self.is_closing = connection.transport.is_closing
 
+    def write(self, data: bytes) -> None:
+        if self._head is None:
+            self._head = data
+            self._connection.loop.call_soon(self._flush)
+        elif self._head:
+            head, self._head = self._head, b""
+            self._write(head + data)
+        else:
+            self._write(data)
+
     def close(self) -> None:
+        self._flush()
         self._connection.finish()
+
+    def _flush(self) -> None:
+        head, self._head = self._head, b""
+        if head and not self.is_closing():
+            self._write(head)

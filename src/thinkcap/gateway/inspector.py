@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from thinkcap.engines.answers import OVERRUN, REASONING, ChatAnswer, Usage, fitting, read_event
+from thinkcap.engines.answers import REASONING, ChatAnswer, Usage, fitting, overran, read_event
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.replies import DONE, encode
 
@@ -55,7 +55,8 @@ class StreamInspector:
 
     def __init__(self, call: Call, fields: Sequence[str], cap: int) -> None:
         self._fields = fields
-        self._most = cap + OVERRUN
+        self._cap = cap
+        self._characters = 0
         self._usage_wanted = call.usage_wanted
         self._keep_content = call.format is not None
         self._silent: list[bytes] = []
@@ -100,6 +101,7 @@ class StreamInspector:
         shows = part.text.shows
         if shows:
             self.shown += 1
+            self._characters += part.text.characters
             self.answers |= part.text.answers
             if self._keep_content:
                 self.content += part.text.content or ""
@@ -109,7 +111,7 @@ class StreamInspector:
             self.finish = part.finish_reason
             self._last = data
             return b""
-        if self.shown > self._most:
+        if overran(self.shown, self._characters, self._cap):
             self._hang_up(data)
             return b""
         ready = b"data: " + data + b"\n\n"

@@ -88,7 +88,9 @@ class Relay:
             raise EngineUnreachable("the model server stopped in the middle of an answer")
         if not state.answers:
             raise replies.no_answer(state.finish == "length", cap)
-        usage = Usage(completion_tokens=state.shown) if state.over and not state.usage else state.usage
+        usage = state.usage
+        if state.over and usage is None:
+            usage = Usage(completion_tokens=max(state.shown, cap + 1))
         about = self._about(call, choice, cap, state.finish, usage, state.content)
         yield state.end(about)
 

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from thinkcap.core.names import nearest
+from thinkcap.core.types import EMPTY
 from thinkcap.gateway.call import NO_WISHES, Call, Wishes
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import DONE, Finished, Wire, encode, usage
@@ -187,7 +188,6 @@ def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], 
 def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap: int | None, size: int) -> Call:
     kwargs = asked.chat_template_kwargs or {}
     wanted = asked.response_format
-    parts = (part for m in asked.messages if isinstance(m.content, list) for part in m.content)
     stop = asked.stop
     stops = () if not stop else (stop,) if isinstance(stop, str) else tuple(word for word in stop if word)
     return Call(
@@ -198,7 +198,8 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
         stream=bool(asked.stream),
         usage_wanted=bool(asked.stream_options and asked.stream_options.include_usage),
         n=asked.n or 1,
-        nothink=asked.reasoning_effort == "none" or any(kwargs.get(name) is False for name in _SWITCHES),
+        nothink=asked.reasoning_effort == "none"
+        or (bool(kwargs) and any(kwargs.get(name) is False for name in _SWITCHES)),
         temperature=asked.temperature,
         top_p=asked.top_p,
         seed=asked.seed,
@@ -207,9 +208,11 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
         tools=tuple(raw.get("tools") or ()),
         options=_options(raw, asked, stops),
         bookkeeping={name: raw[name] for name in WITHOUT_EFFECT if raw.get(name) is not None},
-        unknown={name: raw[name] for name in unknown},
-        template_kwargs={k: v for k, v in kwargs.items() if k not in _SWITCHES},
-        media=any(not isinstance(part, Text) for part in parts),
+        unknown={name: raw[name] for name in unknown} if unknown else EMPTY,
+        template_kwargs={k: v for k, v in kwargs.items() if k not in _SWITCHES} if kwargs else EMPTY,
+        media=any(
+            not isinstance(part, Text) for m in asked.messages if isinstance(m.content, list) for part in m.content
+        ),
         size=size,
         raw=raw,
     )
