@@ -12,7 +12,7 @@ from itertools import combinations
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings, findings
-from thinkcap.diagnose.pairs import Comparisons, Refused, compare, matched
+from thinkcap.diagnose.pairs import Comparisons, Refused, compare, matched, tested
 from thinkcap.diagnose.runs import Configuration, configurations
 from thinkcap.diagnose.transfer import Transfer, transfers
 from thinkcap.logs.arms import Arm, Records
@@ -110,25 +110,18 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
 
 
 def _repeats(found: Sequence[Configuration]) -> tuple[tuple[Repeat, ...], tuple[Refused, ...]]:
-    made: list[tuple[Arm, Arm, Flips]] = []
+    pairs = [(configuration.arm, other) for configuration in found for other in configuration.others]
+    repeats: list[Repeat] = []
     refused: list[Refused] = []
-    for configuration in found:
-        for other in configuration.others:
-            try:
-                a, b, _ = matched(configuration.arm, other)
-                both = a.tokens is not None and b.tokens is not None
-                changed = flips(a.right, b.right, a.tokens if both else None, b.tokens if both else None)
-            except DataError as err:
-                lead = configuration.arm
-                refused.append(Refused(lead.model, lead.task, lead.label, other.label, str(err)))
-                continue
-            made.append((configuration.arm, other, changed))
-    adjusted = holm({str(i): flipped.test.p for i, (_, _, flipped) in enumerate(made)})
-    repeats = tuple(
-        Repeat(one.name, one.file, two.file, flipped, adjusted[str(i)], one.provenance, two.provenance)
-        for i, (one, two, flipped) in enumerate(made)
-    )
-    return repeats, tuple(refused)
+    for (one, two), outcome in zip(pairs, tested(pairs), strict=True):
+        if isinstance(outcome, DataError):
+            refused.append(Refused(one.model, one.task, one.label, two.label, str(outcome)))
+            continue
+        a, b, _ = matched(one, two)
+        both = a.tokens is not None and b.tokens is not None
+        changed = flips(a.right, b.right, a.tokens if both else None, b.tokens if both else None)
+        repeats.append(Repeat(one.name, one.file, two.file, changed, outcome[1], one.provenance, two.provenance))
+    return tuple(repeats), tuple(refused)
 
 
 def _elsewhere(arms: Sequence[Arm]) -> tuple[Elsewhere, ...]:

@@ -118,24 +118,31 @@ def compare(found: Sequence[Configuration]) -> Comparisons:
     for configuration in found:
         arm = configuration.arm
         groups.setdefault((arm.model, arm.task), []).append(arm)
+    pairs = [pair for arms in groups.values() for pair in comparable(arms)]
     made: list[Comparison] = []
     refused: list[Refused] = []
-    for arms in groups.values():
-        for one, two, by in comparable(arms):
-            names = (one.model, one.task, one.name, two.name)
-            try:
-                first, second, how = matched(one, two)
-                result = difference(first.right, second.right, how)
-            except DataError as err:
-                refused.append(Refused(*names, str(err)))
-                continue
-            small = least_detectable(first.n) if first.n < _SMALL else None
-            made.append(Comparison(*names, by, result, result.test.p, small))
-    adjusted = holm({str(i): c.result.test.p for i, c in enumerate(made)})
-    return Comparisons(
-        tuple(replace(c, p_holm=adjusted[str(i)]) for i, c in enumerate(made)),
-        tuple(refused),
-    )
+    for (one, two, by), outcome in zip(pairs, tested([(a, b) for a, b, _ in pairs]), strict=True):
+        names = (one.model, one.task, one.name, two.name)
+        if isinstance(outcome, DataError):
+            refused.append(Refused(*names, str(outcome)))
+            continue
+        result, p_holm = outcome
+        small = least_detectable(result.test.n) if result.test.n < _SMALL else None
+        made.append(Comparison(*names, by, result, p_holm, small))
+    return Comparisons(tuple(made), tuple(refused))
+
+
+def tested(pairs: Sequence[tuple[Arm, Arm]]) -> list[tuple[PairedDifference, float] | DataError]:
+    """Each pair's difference with its p after Holm over all of them, or why the two cannot be compared."""
+    done: list[PairedDifference | DataError] = []
+    for one, two in pairs:
+        try:
+            first, second, how = matched(one, two)
+            done.append(difference(first.right, second.right, how))
+        except DataError as err:
+            done.append(err)
+    adjusted = holm({i: d.test.p for i, d in enumerate(done) if not isinstance(d, DataError)})
+    return [d if isinstance(d, DataError) else (d, adjusted[i]) for i, d in enumerate(done)]
 
 
 def comparable(arms: Sequence[Arm]) -> Iterator[tuple[Arm, Arm, str]]:

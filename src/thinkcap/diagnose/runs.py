@@ -73,8 +73,7 @@ def _mixed(values: Hashes) -> Hashes:
 
 def _size(arm: Arm) -> tuple[int, bool, int, str, int]:
     """The run with the most questions first; of equal ones that which knows its ends. A failure was asked too."""
-    asked = len(np.unique(arm.question)) + arm.failed
-    return -asked, arm.ended is None, -arm.n, arm.file, -1 if arm.seed is None else arm.seed
+    return -arm.n - arm.failed, arm.ended is None, -arm.n, arm.file, -1 if arm.seed is None else arm.seed
 
 
 def _digest(arm: Arm) -> int:

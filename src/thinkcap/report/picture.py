@@ -7,6 +7,7 @@ from pathlib import Path
 from thinkcap.core.errors import ConfigError
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.diagnose.findings import ArmSummary
+from thinkcap.diagnose.passes import READINGS
 from thinkcap.report.figures import subjects
 from thinkcap.report.figures.style import BLUE, GREEN, VERMILLION, budgets_axis
 from thinkcap.report.material import Material
@@ -32,7 +33,7 @@ def write_picture(material: Material, path: Path) -> Path:
     budgets: list[int] = []
     ends: list[tuple[float, str, str]] = []
     for policy, label, colour, marker in lines:
-        arms = sorted((a for a in found.arms if a.policy == policy and a.budget), key=lambda a: a.budget or 0)
+        arms = sorted((a for a in found.arms if a.method == policy and a.budget), key=lambda a: a.budget or 0)
         if not arms:
             continue
         x = [a.budget or 0 for a in arms]
@@ -66,6 +67,6 @@ def _best(arms: tuple[ArmSummary, ...]) -> str:
     """The method with the highest mean accuracy over its caps; readings of a plain chain are no method."""
     found: dict[str, list[float]] = {}
     for arm in arms:
-        if arm.budget and not arm.policy.startswith(("think", "nothink", "no_trace", "placebo")):
-            found.setdefault(arm.policy, []).append(arm.accuracy.value or 0.0)
+        if arm.budget and not arm.control and arm.policy not in (*READINGS, "nothink", "think[projection]"):
+            found.setdefault(arm.method, []).append(arm.accuracy.value or 0.0)
     return max(found, key=lambda p: sum(found[p]) / len(found[p])) if found else ""

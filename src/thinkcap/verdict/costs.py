@@ -80,7 +80,8 @@ def _change(gap: float) -> str:
     return f"{'gains' if gap > 0 else 'loses'} {points(abs(gap))} points"
 
 
-def lengths(found: Findings) -> list[Sentence]:
+def lengths(found: Findings, family: int = 1) -> list[Sentence]:
+    """`family`: how many such curves a verdict speaks of, so that what is said holds for all of them together."""
     if found.lengths is None:
         return []
     curve, b = found.lengths.curve, found.lengths.budget
@@ -95,7 +96,7 @@ def lengths(found: Findings) -> list[Sentence]:
         text = f"Half of the chains end within {tokens(curve.median)} ({bottom} to {top}); {running}."
     said = [Sentence(text, numbers)]
     tail = found.lengths.decreasing_tail
-    if tail is not None and tail.p < 0.05 and tail.shape < 1:
+    if tail is not None and tail.p * family < 0.05 and tail.shape < 1:
         said.append(
             Sentence(
                 f"Beyond {tokens(tail.beyond)}, the longer a chain has run the less likely it is to end soon "

@@ -43,7 +43,7 @@ def say(found: Diagnosis) -> Verdict:
             first = [replace(first[0], text=name + first[0].text), *first[1:]]
         sentences += first
         sentences += _about("What the cap costs", losses(one))
-        sentences += _about("How long chains are", [*lengths(one), *crossover(one)])
+        sentences += _about("How long chains are", [*lengths(one, len(found.findings)), *crossover(one)])
         sentences += _about("What other methods gain", ways(one, found.comparisons.of(one.model, one.task)))
         sentences += _about("What to use", told(own))
         advice += own

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.diagnose.pairs import matched
+from thinkcap.diagnose.pairs import tested
 from thinkcap.logs.arms import Arm
 from thinkcap.logs.own import provenance_fields
 from thinkcap.report.material import Material, Run
 from thinkcap.report.tables.select import Group
-from thinkcap.statistics.paired import difference, holm
 from thinkcap.statistics.precision import proportion
 from thinkcap.verdict.runs import made_on
 
@@ -18,25 +17,19 @@ from thinkcap.verdict.runs import made_on
 def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
     """For each task, method and cap of both runs: accuracies, and the paired difference or why there is none."""
     cells: list[dict[str, Any]] = []
-    p_values: dict[str, float] = {}
-    for one, two in _pairs(material, run, other):
+    pairs = _pairs(material, run, other)
+    for (one, two), outcome in zip(pairs, tested([(b, a) for a, b in pairs]), strict=True):
         cell: dict[str, Any] = {"task": one.task, "policy": one.method, "budget": one.budget}
         for name, arm in (("first", one), ("second", two)):
             found = proportion(int(arm.right.sum()), arm.n)
             cell[name] = [found.k, found.n, found.value, found.low, found.high]
-        try:
-            a, b, how = matched(one, two)
-            made = difference(b.right, a.right, how)
-        except DataError as err:
-            cell["refused"] = str(err)
+        if isinstance(outcome, DataError):
+            cell["refused"] = str(outcome)
         else:
-            test = made.test
-            counts = [test.only_first, test.only_second, test.p]
-            cell["paired"] = [test.n, test.difference, made.low, made.high, *counts]
-            p_values[str(len(cells))] = test.p
+            made, p_holm = outcome
+            counts = [made.test.only_first, made.test.only_second, made.test.p, p_holm]
+            cell["paired"] = [made.test.n, made.test.difference, made.low, made.high, *counts]
         cells.append(cell)
-    for at, p in holm(p_values).items():
-        cells[int(at)]["paired"].append(p)
     places = [made_on(provenance_fields(r.about)) for r in (run, other)]
     return {"name": other.name, "model": other.about["engine"]["model"], "made": places, "cells": cells}
 

@@ -15,9 +15,9 @@ def _by_policy(arms: Sequence[ArmSummary]) -> dict[str, list[ArmSummary]]:
     """Arms with a budget, per policy; plain modes first, so that their looks never change."""
     found: dict[str, list[ArmSummary]] = {}
     order = {"nothink": 0, "think": 1}
-    for arm in sorted(arms, key=lambda a: (order.get(a.policy, 2), a.policy, a.budget or 0)):
+    for arm in sorted(arms, key=lambda a: (order.get(a.policy, 2), a.method, a.budget or 0)):
         if arm.budget is not None and arm.accuracy.value is not None:
-            found.setdefault(arm.policy, []).append(arm)
+            found.setdefault(arm.method, []).append(arm)
     return found
 
 
@@ -78,7 +78,7 @@ def _pareto(
 ) -> Any:
     figure, axes = new(7.6 if len(series) > 5 else 6.4)
     for i, (policy, arms) in enumerate(series.items()):
-        x = [prices[a.policy, a.budget or 0] if prices else a.mean_tokens for a in arms]
+        x = [prices[a.method, a.budget or 0] if prices else a.mean_tokens for a in arms]
         style = look(i) | {"linestyle": "none"}
         axes.plot(x, [100 * (a.accuracy.value or 0) for a in arms], label=policy, **style)
     front, best = [], -1.0
