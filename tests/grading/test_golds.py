@@ -1,36 +1,62 @@
-"""Golds of the real benchmarks: accepted against themselves and rewrites, rejected against changed values."""
+"""Golds are accepted against themselves and rewrites, rejected against changed values: ours and benchmarks'."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from golds import GOLDS, MATH
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rewrites import BY_KIND
 
 from thinkcap import equal
 from thinkcap.core.errors import DataError
-from thinkcap.core.types import Question
+from thinkcap.core.types import Kind, Question
 from thinkcap.tasks import Task, check, load
 from thinkcap.tasks.bbh import PARTS
 from thinkcap.tasks.task import changed_gold
 
 BENCHMARKS = ["gsm8k", "math500", *(f"bbh:{part}" for part in PARTS)]
+INNER = ["large fractions", "without \\left", "more space", "unicode minus", "thousands"]
+OUTER = ["dollars", "boxed in a sentence", "displayed", "after a thought", "answer tag"]
+
+
+def _task(kind: Kind, *golds: str) -> Task:
+    ids = {f"q{i}": gold for i, gold in enumerate(golds)}
+    asked = tuple(Question(id_, ({"role": "user", "content": "?"},), kind=kind) for id_ in ids)
+    return Task("ours", asked, ids, "0")
+
+
+def _lost(kind: Kind, gold: str) -> list[tuple[str, str, str]]:
+    return [(how, gold, new(gold)) for how, new in BY_KIND[kind].items() if not equal(gold, new(gold), kind)]
+
+
+@pytest.mark.parametrize(("kind", "gold"), GOLDS)
+def test_our_golds_survive_every_rewrite(kind: Kind, gold: str) -> None:
+    assert len(BY_KIND[kind]) >= 10
+    assert _lost(kind, gold) == []
+
+
+@pytest.mark.parametrize(("kind", "gold"), GOLDS)
+def test_our_golds_are_accepted_and_changed_ones_rejected(kind: Kind, gold: str) -> None:
+    check(_task(kind, gold))
+    for how, rewrite in BY_KIND[kind].items():
+        changed = changed_gold(gold, kind)
+        assert not equal(changed, rewrite(gold), kind), (how, changed)
+
+
+@settings(max_examples=150, deadline=None)
+@given(gold=st.sampled_from(MATH), inner=st.sampled_from(INNER), outer=st.sampled_from(OUTER))
+def test_two_rewrites_of_our_golds_at_once(gold: str, inner: str, outer: str) -> None:
+    written = BY_KIND["math"][outer](BY_KIND["math"][inner](gold))
+    assert equal(gold, written, "math"), written
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_every_gold_survives_every_rewrite(shared: Path, name: str) -> None:
     task = load(name, data=shared / "data")
-    lost = []
-    for question in task.questions:
-        gold, kind = task.golds[question.id], question.kind
-        assert kind is not None
-        assert len(BY_KIND[kind]) >= 10
-        for how, rewrite in BY_KIND[kind].items():
-            if not equal(gold, rewrite(gold), kind):
-                lost.append((how, gold, rewrite(gold)))
-    assert lost == []
+    assert [lost for q in task.questions for lost in _lost(q.kind or "math", task.golds[q.id])] == []
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -44,20 +70,13 @@ def test_two_rewrites_at_once(shared: Path, data: st.DataObject) -> None:
     task = load("math500", data=shared / "data")
     question = data.draw(st.sampled_from(task.questions))
     gold = task.golds[question.id]
-    inner = data.draw(
-        st.sampled_from(["large fractions", "without \\left", "more space", "unicode minus", "thousands"])
-    )
-    outer = data.draw(
-        st.sampled_from(["dollars", "boxed in a sentence", "displayed", "after a thought", "answer tag"])
-    )
-    rewrites = BY_KIND["math"]
-    written = rewrites[outer](rewrites[inner](gold))
+    inner, outer = data.draw(st.sampled_from(INNER)), data.draw(st.sampled_from(OUTER))
+    written = BY_KIND["math"][outer](BY_KIND["math"][inner](gold))
     assert equal(gold, written, "math"), (inner, outer, written)
     assert not equal(changed_gold(gold, "math"), written, "math")
 
 
 def test_check_refuses_a_gold_of_the_wrong_kind() -> None:
-    question = Question("1", ({"role": "user", "content": "?"},), kind="label")
     with pytest.raises(DataError, match="right kind"):
         # `15` has no label in it, so that as a label every other text of one letter would pass or none at all.
-        check(Task("odd", (question,), {"1": "7 A 8 A"}, "0"))
+        check(_task("label", "7 A 8 A"))

@@ -62,7 +62,7 @@ _MARKER = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"\.(?=\s+[A-Z\[<(]|\s*$)|[!?](?=\s|$)|\n\s*\n|。")
-_MATH_OPEN = re.compile(r"\s*[\"*\s]*(\$\$?|\\\(|\\\[)")
+_MATH_OPEN = re.compile(r"[\"*\s]*+(\$\$?|\\\(|\\\[)")
 _MATH_CLOSE = {"$": "$", "$$": "$$", "\\(": "\\)", "\\[": "\\]"}
 
 
