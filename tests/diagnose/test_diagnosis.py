@@ -15,7 +15,7 @@ from thinkcap.cli import main
 from thinkcap.cli.diagnose import command
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
 from thinkcap.diagnose.document import document
-from thinkcap.logs.arms import Arm, Records, Stages
+from thinkcap.logs.arms import UNJUDGED, Arm, Records, Stages
 from thinkcap.logs.door import read
 from thinkcap.verdict.page import as_json, as_text
 from thinkcap.verdict.say import say
@@ -275,3 +275,19 @@ def test_nothing_named_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> No
         assert "name a study's folder or a log" in capsys.readouterr().err
     main(["report", "--list"])
     assert "thinking-tax" in capsys.readouterr().out
+
+
+def test_rows_that_nobody_judged_are_still_counted_and_measured() -> None:
+    """A production log has lengths, ends and costs, and no verdicts."""
+    arms = [replace(a, verdict=np.full(a.n, UNJUDGED, dtype=np.int8)) for a in study(n=80) if a.policy != "iris"]
+    found = diagnose(Records(tuple(arms)), draws=0)
+    (only,) = found.findings
+    assert {(a.rows, a.n, a.accuracy.value) for a in only.arms} == {(80, 0, None)}
+    assert only.lengths is not None
+    assert only.lengths.curve.n == 80
+    assert (found.comparisons.made, say(found).advice) == ((), ())
+    assert "Half of the chains end within" in as_text(found)
+    half = [
+        replace(a, verdict=np.where(np.arange(a.n) < 40, a.verdict, UNJUDGED).astype(np.int8)) for a in study(n=80)
+    ]
+    assert {a.n for a in diagnose(Records(tuple(half)), draws=0).findings[0].arms} == {40}

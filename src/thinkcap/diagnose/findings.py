@@ -154,7 +154,9 @@ def findings(arms: Sequence[Arm], comparisons: Comparisons, *, draws: int, seed:
     """All that the arms of one model on one task show, each configuration once."""
     read_as = reading(arms)
     nothink, think = _series(arms, "nothink"), _series(arms, read_as)
-    lengths = _lengths(think[max(think)]) if think else None
+    # A chain has a length whether or not anybody judged its answer.
+    chains = [a for a in arms if a.method == read_as and a.budget is not None and a.n]
+    lengths = _lengths(max(chains, key=lambda a: a.budget or 0)) if chains else None
     both = [b for b in sorted(set(nothink) & set(think)) if comparisons.between(nothink[b].name, think[b].name)]
     same = aligned_or_none([nothink[b] for b in both] + [think[b] for b in both]) or []
     direct, thought = same[: len(both)], same[len(both) :]
