@@ -92,9 +92,7 @@ def result_text(result: Studied) -> str:
         blocks.append(f"{task}\n{methods(result, task) if many else table(cells)}")
     generated, alone = summary["tokens_generated"], summary["tokens_alone"]
     ratio = (
-        f"; each cell alone would have generated {alone:,}, {alone / generated:.1f} times as many"
-        if generated
-        else ""
+        f"; separate runs would have needed {alone:,}, {alone / generated:.1f} times as many" if generated else ""
     )
     blocks.append(f"{generated:,} tokens generated{ratio}")
     if result.failed:
