@@ -53,10 +53,14 @@ def read(variant: str, data: Path | None, seed: int | None, needed: int | None) 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as err:
         line = path.read_bytes()[: err.start].count(b"\n") + 1
         raise DataError(f"{path} line {line}: byte {err.start} is not UTF-8; save the file as UTF-8") from err
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise DataError(f"{path} line {line}: a NUL byte, so this is no text; wanted a .jsonl or .csv in UTF-8")
+    return text
 
 
 def _jsonl(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -69,11 +73,20 @@ def _jsonl(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
             raise DataError(
                 f"{path} line {number} column {err.colno}: not JSON ({err.msg}); wanted one object a line"
             ) from err
+        except (RecursionError, ValueError) as err:
+            raise DataError(f"{path} line {number}: nested too deep, or a number of too many digits") from err
         if not isinstance(record, dict):
             raise DataError(
                 f"{path} line {number}: a {type(record).__name__}; wanted an object with question and answer"
             )
+        if "\\ud" in line.lower() and _has_lone_surrogate(record):
+            raise DataError(f"{path} line {number}: half a surrogate pair (\\ud800 to \\udfff) is no character")
         yield f"{path} line {number}", record
+
+
+def _has_lone_surrogate(record: object) -> bool:
+    """What no UTF-8 can hold, and so no request and no row."""
+    return any("\ud800" <= c <= "\udfff" for c in json.dumps(record, ensure_ascii=False))
 
 
 def _csv(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -1,0 +1,49 @@
+"""Twenty files that are no questions: each ends in one line that names the file and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.tasks import load
+
+GOOD = json.dumps({"question": "2 + 3?", "answer": "5", "kind": "number"}).encode()
+BAD: dict[str, tuple[str, bytes]] = {
+    "empty": ("x.jsonl", b""),
+    "blank lines": ("x.jsonl", b"\n\n \n"),
+    "binary": ("x.jsonl", bytes(range(256)) * 8),
+    "nul bytes": ("x.jsonl", b"\0" * 64),
+    "latin-1": ("x.jsonl", GOOD + b'\n{"question": "caf\xe9", "answer": "1", "kind": "math"}'),
+    "utf-16": ("x.jsonl", GOOD.decode().encode("utf-16")),
+    "one array": ("x.jsonl", b"[" + GOOD + b"]"),
+    "a number": ("x.jsonl", b"5"),
+    "half a record": ("x.jsonl", GOOD[:-9]),
+    "deep": ("x.jsonl", b"[" * 100_000),
+    "a long number": ("x.jsonl", b'{"question": "?", "kind": "number", "answer": ' + b"9" * 6_000 + b"}"),
+    "no gold": ("x.jsonl", b'{"question": "?", "kind": "number"}'),
+    "an empty gold": ("x.jsonl", b'{"question": "?", "answer": " ", "kind": "number"}'),
+    "a gold that is a list": ("x.jsonl", b'{"question": "?", "answer": [1], "kind": "number"}'),
+    "no question": ("x.jsonl", b'{"answer": "1", "kind": "number"}'),
+    "a question that is a number": ("x.jsonl", b'{"question": 5, "answer": "1", "kind": "number"}'),
+    "doubled ids": ("x.jsonl", b"\n".join([GOOD[:-1] + b', "id": "a"}'] * 2)),
+    "a lone surrogate": ("x.jsonl", b'{"question": "\\ud800", "answer": "1", "kind": "number"}'),
+    "csv of nul bytes": ("x.csv", b"question,answer,kind\n\0,1,math"),
+    "csv with an open quote": ("x.csv", b'question,answer,kind\n"?,1,math'),
+    "csv with many columns": ("x.csv", b",".join(b"c%d" % i for i in range(20_000)) + b"\n1"),
+    "csv with a huge cell": ("x.csv", b"question,answer,kind\n" + b"a" * 200_000 + b",1,math"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_ends_in_one_line(tmp_path: Path, name: str) -> None:
+    file, content = BAD[name]
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load(str(tmp_path / file))
+    words = str(caught.value)
+    assert file in words
+    assert "\n" not in words
+    assert len(words) < 600
