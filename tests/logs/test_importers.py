@@ -15,8 +15,8 @@ from thinkcap.cli import main
 from thinkcap.cli.diagnose import command
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.diagnose.pairs import matched
+from thinkcap.logs.columns import parse_map
 from thinkcap.logs.door import read
-from thinkcap.logs.plain import parse_map
 
 LOGS = Path(__file__).parent / "logs"
 
@@ -104,7 +104,6 @@ BAD: list[tuple[str, str, bytes]] = [
     ),
     ("count is text", "a.csv", b"id,correct,tokens\n1,1,7\n2,1,many\n"),
     ("fraction", "a.csv", b"id,correct,tokens\n1,1,7\n2,1,7.5\n"),
-    ("mixed models", "a.jsonl", b'{"id": 1, "correct": 1, "model": "a"}\n{"id": 2, "correct": 1, "model": "b"}\n'),
     ("no verdict", "a.csv", b"id,correct\n1,1\n2,maybe\n"),
     ("ragged", "a.csv", b"id,correct\n1,1\n2,1,9\n"),
     ("unknown reason", "a.csv", b"id,correct,finish_reason\n1,1,stop\n2,1,whatever\n"),
@@ -126,7 +125,7 @@ def test_bad_logs_name_the_line_and_give_no_verdict(
     assert name in said.err
     assert "line" in said.err
     assert "Traceback" not in said.err
-    if what in ("wrong encoding", "not JSON", "negative count", "missing count", "mixed models", "repeated id"):
+    if what in ("wrong encoding", "not JSON", "negative count", "missing count", "repeated id"):
         assert "line 2" in said.err or "line 3" in said.err
         assert "column" in said.err
 

@@ -28,24 +28,22 @@ def command(
     paths: tuple[Path, ...],
     as_json: bool,
     details: bool,
-    columns: str | None,
-    policies: tuple[str, ...],
-    budgets: tuple[int, ...],
+    reading: dict[str, Any],
     model: str | None,
-    stop: str,
     draws: int,
     seed: int,
 ) -> None:
     """Say why thinking pays or not, on a study or on any tool's logs.
 
-    Reads study folders, rows.parquet, lm-evaluation-harness samples, inspect_ai logs, and plain JSONL or CSV;
-    several are diagnosed together: two modes, two runs, two models.
+    Reads study folders, lm-evaluation-harness samples, inspect_ai logs, and rows of any tool as JSONL, JSON, CSV
+    or Parquet, or a folder of them. Several are diagnosed together: two modes, two runs, two models. Answers that
+    stand beside their gold are graded here.
 
     \b
     thinkcap diagnose runs/study
     thinkcap diagnose logs/*.eval
     thinkcap diagnose samples_gsm8k_*.jsonl --as think --budget 512
-    thinkcap diagnose a.csv --map id=idx,correct=acc,tokens=n_out,budget=cap,policy=mode
+    thinkcap diagnose a.csv --map id=nr,tokens=n_out --set model=Qwen3-8B,task=gsm8k
     """
     if not paths:
         raise ConfigError(
@@ -53,18 +51,10 @@ def command(
         )
     from thinkcap.diagnose.diagnosis import diagnose
     from thinkcap.logs.door import read
-    from thinkcap.logs.plain import parse_map
     from thinkcap.verdict.page import as_json as json_page
     from thinkcap.verdict.page import as_text
 
-    records = read(
-        paths,
-        columns=None if columns is None else parse_map(columns),
-        policies=policies,
-        budgets=budgets,
-        model=model,
-        stop=stop,
-    )
+    records = read(paths, model=model, **reading)
     found = diagnose(records, draws=draws, seed=seed)
     click.echo(json_page(found, _published_names(records)) if as_json else as_text(found, details=details))
 

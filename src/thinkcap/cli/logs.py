@@ -1,21 +1,20 @@
 """Options of the commands that read other tools' logs: what a log does not say by itself.
 
 @reads_logs
-def command(paths, columns, policies, budgets, stop): ...
+def command(paths, reading): ...      # `reading` goes to thinkcap.logs.read as it is
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any
 
 import click
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 _OPTIONS = (
     click.option(
-        "--map", "columns", metavar="FIELD=COLUMN,...", help="Columns of a plain JSONL or CSV: id=idx,correct=acc."
+        "--map", "columns", metavar="FIELD=COLUMN,...", help="Columns that are not guessed: id=idx,correct=acc."
     ),
     click.option(
         "--as",
@@ -32,16 +31,53 @@ _OPTIONS = (
         help="The cap of a log that does not store it. Once, or once per file.",
     ),
     click.option(
+        "--set",
+        "named",
+        multiple=True,
+        metavar="NAME=VALUE,...",
+        help="model, task or mode of a log that does not tell. Once, or once per file.",
+    ),
+    click.option(
         "--stop",
         type=click.Choice(["event", "flag"]),
         default="event",
         show_default=True,
         help="The end of a chain as observed, or a flag the log stores.",
     ),
+    click.option(
+        "--memory", metavar="SIZE", default="1GB", show_default=True, help="The most that reading logs may take."
+    ),
 )
 
 
-def reads_logs(command: Command) -> Command:
+def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options above, handed to the command as one `reading`."""
+
+    @wraps(command)
+    def reading(
+        *args: Any,
+        columns: str | None,
+        policies: tuple[str, ...],
+        budgets: tuple[int, ...],
+        named: tuple[str, ...],
+        stop: str,
+        memory: str,
+        **options: Any,
+    ) -> Any:
+        from thinkcap.logs.columns import parse_map, parse_set
+        from thinkcap.logs.memory import parse_size
+
+        said = {
+            "columns": None if columns is None else parse_map(columns),
+            "policies": policies,
+            "budgets": budgets,
+            "named": tuple(parse_set(text) for text in named),
+            "stop": stop,
+            "memory": parse_size(memory),
+        }
+        return command(*args, reading=said, **options)
+
+    found: Callable[..., Any] = reading
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        found = option(found)
+    return found

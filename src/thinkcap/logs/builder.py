@@ -9,21 +9,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import UNJUDGED, Arm, Questions
+from thinkcap.logs.arms import RIGHT, UNJUDGED, WRONG, Arm, Questions
+from thinkcap.logs.memory import Memory
 from thinkcap.logs.models import canonical
+from thinkcap.logs.reading import place, printable, shown
+
+if TYPE_CHECKING:
+    from thinkcap.core.types import Verdict
+
+_ROW = 700
+"""Bytes a row takes in these lists, about."""
 
 
 class ArmBuilder:
-    """Collects rows one by one and checks each where its line number is still known."""
+    """Collects rows; `memory` bounds them."""
 
-    def __init__(self, file: str, policy: str, budget: int | None, **about: Any) -> None:
+    def __init__(
+        self, file: str, policy: str, budget: int | None, memory: Memory | None = None, **about: Any
+    ) -> None:
         self.file, self.policy, self.budget, self.about = file, policy, budget, about
+        self.failed = 0
+        self.gradable: dict[int, tuple[str, str]] = {}
+        """Row -> gold and answer, for the rows that have both."""
+        self._memory = memory or Memory()
         self._ids: list[str] = []
         self._seen: dict[str, object] = {}
         self._verdict: list[int] = []
@@ -33,7 +47,21 @@ class ArmBuilder:
         self._content: list[int] = []
         self._where: list[object] = []
         self._extra: dict[str, list[Any]] = {}
-        self.failed = 0
+
+    @property
+    def task(self) -> str:
+        return str(self.about.get("task", ""))
+
+    @property
+    def n(self) -> int:
+        return len(self._ids)
+
+    @property
+    def has_verdicts(self) -> bool:
+        return any(v != UNJUDGED for v in self._verdict)
+
+    def has(self, question: str) -> bool:
+        return question in self._seen
 
     def add(
         self,
@@ -53,14 +81,16 @@ class ArmBuilder:
         name = (columns or {}).get
         if question in self._seen:
             raise DataError(
-                f"{self.file}, {_place(line)}, column '{name('question', 'id')}': id {question!r} occurred "
-                f"before, at {_place(self._seen[question])}; one answer per question and arm is wanted"
+                f"{self.file}, {place(line)}, column '{name('question', 'id')}': id {shown(question)} occurred "
+                f"before, at {place(self._seen[question])}; one answer per question and arm is wanted"
             )
         if tokens is not None and tokens < 0:
             raise DataError(
-                f"{self.file}, {_place(line)}, column '{name('tokens', 'tokens')}': {tokens} is negative; "
+                f"{self.file}, {place(line)}, column '{name('tokens', 'tokens')}': {tokens} is negative; "
                 f"a token count is 0 or more"
             )
+        texts = sum(len(v) for v in extra.values() if isinstance(v, str))
+        self._memory.charge(_ROW + len(question) + 2 * texts, self.file)
         self._seen[question] = line
         if failed:
             self.failed += 1
@@ -75,6 +105,23 @@ class ArmBuilder:
         for key, value in extra.items():
             self._extra.setdefault(key, []).append(value)
 
+    def grade_last(self, gold: str, answer: str) -> None:
+        """The row just added has a gold and an answer, which our grader shall compare."""
+        if self._ids:
+            self._memory.charge(2 * len(gold) + 2 * len(answer), self.file)
+            self.gradable[len(self._ids) - 1] = (gold, answer)
+
+    def judge(self, verdicts: Mapping[int, Verdict]) -> tuple[int, int]:
+        """Our verdicts instead of the log's, which stay beside them; how many it had, and how many differ."""
+        logged = list(self._verdict)
+        for row, said in verdicts.items():
+            self._verdict[row] = RIGHT if said == "right" else WRONG
+        self.about["unreadable"] = sum(said == "unreadable" for said in verdicts.values())
+        both = [row for row in verdicts if logged[row] != UNJUDGED]
+        if both:
+            self._extra["verdict_logged"] = logged
+        return len(both), sum(logged[row] != self._verdict[row] for row in both)
+
     def _whole(self, column: list[Any], what: str) -> list[Any] | None:
         """A column that every row has, or None when none has; a column with holes is refused."""
         missing = [i for i, value in enumerate(column) if value is None]
@@ -82,29 +129,28 @@ class ArmBuilder:
             return None
         if missing:
             raise DataError(
-                f"{self.file}, {_place(self._where[missing[0]])}, column '{what}': no value, though other rows "
+                f"{self.file}, {place(self._where[missing[0]])}, column '{what}': no value, though other rows "
                 f"have one ({len(missing)} of {len(column)} rows lack it); complete the log or drop the column"
             )
         return column
 
     def done(self, questions: Questions) -> Arm:
         if not self._ids:
-            raise DataError(
-                f"{self.file}: no row of {self.policy}@{self.budget} has an outcome; nothing to diagnose"
-            )
+            raise DataError(f"{self.file}: no row of {printable(self.policy)} has an outcome; nothing to diagnose")
         tokens = self._whole(self._tokens, "tokens")
         ended = None if None in self._ended else np.asarray(self._ended, dtype=np.bool_)
         flag = None if None in self._flag else np.asarray(self._flag, dtype=np.bool_)
         content = None if 0 in self._content else np.asarray(self._content, dtype=np.uint64)
         extra = {k: _column(v) for k, v in self._extra.items() if len(v) == len(self._ids)}
         about = dict(self.about)
-        logged = str(about.pop("model", ""))
+        logged = printable(str(about.pop("model", "")))
         return Arm(
-            policy=self.policy,
+            policy=printable(self.policy),
             budget=self.budget,
-            file=self.file,
+            file=printable(self.file),
             model=canonical(logged),
             model_as_logged=logged,
+            task=printable(str(about.pop("task", ""))),
             question=questions.codes(self._ids),
             verdict=np.asarray(self._verdict, dtype=np.int8),
             tokens=None if tokens is None else np.asarray(tokens, dtype=np.int64),
@@ -117,13 +163,12 @@ class ArmBuilder:
         )
 
 
-def _place(line: object) -> str:
-    return f"line {line}" if isinstance(line, int) else str(line)
-
-
 def _column(values: list[Any]) -> NDArray[Any]:
     if values and all(isinstance(v, bool) for v in values):
         return np.asarray(values, dtype=np.bool_)
-    if values and all(isinstance(v, int) for v in values):
+    if values and all(isinstance(v, int) and abs(v) < 2**62 for v in values):
         return np.asarray(values, dtype=np.int64)
-    return np.asarray(values, dtype=object)
+    column = np.empty(len(values), dtype=object)
+    for row, value in enumerate(values):
+        column[row] = value
+    return column

@@ -5,62 +5,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.logs import inspect_logs, lmeval, own, plain
+from thinkcap.logs import formats
 from thinkcap.logs.arms import Arm, Questions, Records, by_flag
-from thinkcap.logs.plain import Overrides
-from thinkcap.logs.reading import json_lines, json_of, lines_of
-from thinkcap.paper import authors, authors_csv
+from thinkcap.logs.documents import runs_in
+from thinkcap.logs.memory import DEFAULT, Memory
+from thinkcap.logs.models import canonical, spellings
+from thinkcap.logs.place import Place, Row
+from thinkcap.logs.reading import Log, printable, regular
+from thinkcap.logs.rows import WRITTEN, Numbered, Run, read_rows
+from thinkcap.logs.said import Found, Said
+from thinkcap.logs.tables import parquet_rows
 
-_RECOGNISED = (
-    "rows.parquet of a study, samples_*.jsonl of lm-evaluation-harness, .eval or .json of inspect_ai, "
-    "JSONL or CSV with a column map"
+_GUESTS = ("thinkcap.paper.authors",)
+"""Formats of rooms above this one, by name: asked where the room is there, and not missed where it is not."""
+
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".eval")
+_WANTED = (
+    "a study's folder or rows.parquet, samples_*.jsonl of lm-evaluation-harness, .eval or .json of inspect_ai, "
+    "or rows of any tool as JSONL, JSON, CSV or Parquet"
 )
 
-_MISSHAPEN = (KeyError, IndexError, TypeError, AttributeError, ValueError)
+_MISSHAPEN = (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
 """What indexing a document raises when it holds other things than its first keys promise."""
+
+
+class Format(Protocol):
+    """A module of `thinkcap.logs.formats`."""
+
+    def recognise(self, log: Log) -> bool: ...
+    def read(self, log: Log, questions: Questions, said: Said) -> Found: ...
 
 
 def read(
     paths: Sequence[Path],
     *,
-    columns: dict[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
     policies: Sequence[str] = (),
     budgets: Sequence[int] = (),
     model: str | None = None,
+    named: Sequence[Mapping[str, str]] = (),
     stop: str = "event",
+    memory: int = DEFAULT,
 ) -> Records:
-    """All logs as one set of records; `policies`, `budgets` name what a file lacks: one for all, or one each."""
+    """All logs as one set of records.
+
+    `policies`, `budgets` and `named` (model, task, mode) say what a file does not: one for all, or one each.
+    """
     if not paths:
         raise ConfigError("no log was named; wanted at least one file or study folder")
     if stop not in ("event", "flag"):
         raise ConfigError(f"stop criterion '{stop}' is unknown; known: event, flag")
     files = [file for path in paths for file in _files(Path(path))]
-    questions = Questions()
+    questions, bound = Questions(), Memory(memory)
     arms: list[Arm] = []
     notes: list[str] = []
     for i, file in enumerate(files):
-        about = Overrides(columns, _each(policies, i, len(files), "--as"), None, model)
-        about = replace(about, budget=_each(budgets, i, len(files), "--budget"))
-        found, said = _one(file, questions, about)
+        said = Said(
+            columns or {},
+            _each(policies, i, len(files), "--as"),
+            _each(budgets, i, len(files), "--budget"),
+            model,
+            _each(named, i, len(files), "--set") or {},
+        )
+        found = _one(Log(file, bound), questions, said)
         # Two runs may have one name: then the second carries a number, or they would be taken for one run.
-        arms += _renamed(found, {a.file for a in arms})
-        notes += said
-    flagged = [a for a in arms if a.flag_rule == "tokens < int(0.95 b)"]
-    if flagged:
-        names = ", ".join(dict.fromkeys(a.file for a in flagged))
-        used = "it is used on request" if stop == "flag" else "the event used is tokens < b"
-        notes.append(f"{names}: the stored stop flag means tokens < int(0.95 b), not the end of the turn; {used}")
+        arms += _renamed([_completed(arm, said) for arm in found.arms], {a.file for a in arms})
+        notes += found.notes
+    notes += _about_flags(arms, stop)
     if stop == "flag":
         if not any(a.flag is not None for a in arms):
             raise ConfigError("--stop flag: none of these logs stores a stop flag; use --stop event")
         arms = [by_flag(a) for a in arms]
-    return Records(tuple(arms), tuple(dict.fromkeys(notes)))
+    names = spellings(a.model for a in arms)
+    arms = [a if names[a.model] == a.model else replace(a, model=names[a.model]) for a in arms]
+    return Records(tuple(_plain_names(arms)), tuple(dict.fromkeys(notes)))
+
+
+def _plain_names(arms: Sequence[Arm]) -> Iterator[Arm]:
+    """A variant is named only where another way of the same mode stands beside it."""
+    ways: dict[tuple[object, ...], set[str]] = {}
+    for arm in arms:
+        ways.setdefault((arm.model, arm.task, arm.policy, arm.budget), set()).add(arm.method)
+    for arm in arms:
+        alone = len(ways[arm.model, arm.task, arm.policy, arm.budget]) == 1
+        if arm.mode and alone and len(arm.options) == 1 and arm.options.keys() <= set(WRITTEN):
+            (variant,) = arm.options.values()
+            arm = replace(arm, options={}, provenance={**arm.provenance, "variant": str(variant)})
+        yield arm
+
+
+def _about_flags(arms: Sequence[Arm], stop: str) -> list[str]:
+    flagged = dict.fromkeys(a.file for a in arms if a.flag_rule == "tokens < int(0.95 b)")
+    if not flagged:
+        return []
+    used = "it is used on request" if stop == "flag" else "the event used is tokens < b"
+    names = ", ".join(flagged)
+    return [f"{names}: the stored stop flag means tokens < int(0.95 b), not the end of the turn; {used}"]
+
+
+def _completed(arm: Arm, said: Said) -> Arm:
+    """What --set names, where the log is silent."""
+    return replace(
+        arm,
+        model=arm.model or canonical(said.named.get("model", "")),
+        model_as_logged=arm.model_as_logged or said.named.get("model", ""),
+        task=arm.task or said.named.get("task", ""),
+        policy=said.mode or arm.policy if arm.policy == "answer" else arm.policy,
+    )
 
 
 def _renamed(found: list[Arm], taken: set[str]) -> list[Arm]:
@@ -82,51 +141,76 @@ def _each(values: Sequence[Any], i: int, n: int, option: str) -> Any:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise DataError(f"{path}: no such file or folder")
+    regular(path)
     if not path.is_dir() or (path / "rows.parquet").is_file():
         return [path]
-    found = sorted([*path.rglob("samples_*.jsonl"), *path.rglob("*.eval")])
+    found = sorted(p for p in path.rglob("*") if p.is_file() and Log(p).suffix in _SUFFIXES)
+    # Beside samples and archives a tool's other files are its summaries.
+    logs = [p for p in found if p.name.startswith("samples_") or p.suffix == ".eval" or p.name == "rows.parquet"]
     if not found:
-        raise DataError(f"{path}: no log inside; wanted {_RECOGNISED}")
-    return found
+        raise DataError(f"{path}: no log inside; wanted {_WANTED}")
+    return logs or found
 
 
-def _one(file: Path, questions: Questions, about: Overrides) -> tuple[list[Arm], list[str]]:
-    suffix = file.suffix.lower()
-    if file.is_dir() or suffix == ".parquet":
-        return own.read(file, questions, about.model)
-    if suffix == ".eval":
+def _formats() -> Iterator[Format]:
+    for found in sorted(pkgutil.iter_modules(formats.__path__), key=lambda m: m.name):
+        yield cast(Format, import_module(f"{formats.__name__}.{found.name}"))
+    for name in _GUESTS:
         try:
-            return inspect_logs.read_zip(file, questions, about)
-        except _MISSHAPEN as err:
-            raise DataError(
-                f"{file}, line 1: not built like an inspect log ({type(err).__name__}: {err})"
-            ) from err
-    if suffix == ".json":
-        return _json(file, questions, about)
-    if suffix in (".csv", ".tsv"):
-        header = next(lines_of(file))[1].strip().split(",")
-        if about.columns is None and authors_csv.recognise(h.strip('"') for h in header):
-            return authors_csv.read(file, questions)
-        return plain.read(file, questions, about)
-    if suffix in (".jsonl", ".ndjson"):
-        first = next(json_lines(file))[1]
-        if about.columns is None and lmeval.recognise(first):
-            return lmeval.read(file, questions, about)
-        return plain.read(file, questions, about)
-    raise DataError(f"{file}: unknown kind '{suffix or file.name}'; wanted {_RECOGNISED}")
+            yield cast(Format, import_module(name))
+        except ModuleNotFoundError as err:
+            if not name.startswith(err.name or "?"):
+                raise
 
 
-def _json(file: Path, questions: Questions, about: Overrides) -> tuple[list[Arm], list[str]]:
-    data = json_of(file)
+def _one(log: Log, questions: Questions, said: Said) -> Found:
+    if not log.path.is_dir() and log.suffix not in _SUFFIXES:
+        raise DataError(f"{log.path}: unknown kind '{log.suffix or log.name}'; wanted {_WANTED}")
     try:
-        if inspect_logs.recognise(data):
-            return inspect_logs.read_json(data, file, questions, about)
-        if authors.recognise(data) is not None:
-            return authors.read(data, file, questions)
+        # Whoever maps columns says that these are rows.
+        known = () if said.columns and not log.path.is_dir() else _formats()
+        for format_ in known:
+            if format_.recognise(log):
+                return format_.read(log, questions, said)
+        return _any(log, questions, said)
     except _MISSHAPEN as err:
+        what = printable(f"{type(err).__name__}: {err}")
+        raise DataError(f"{log.path}, line 1: it begins like a log but is not built like one ({what})") from err
+
+
+def _any(log: Log, questions: Questions, said: Said) -> Found:
+    """Rows of a tool nobody here knows."""
+    if log.suffix == ".json":
+        return _document(log, questions, said)
+    kinds: dict[str, Callable[[], Numbered]] = {
+        ".parquet": lambda: parquet_rows(log),
+        ".csv": log.table,
+        ".tsv": log.table,
+    }
+    rows = kinds.get(log.suffix, log.objects)()
+    return read_rows(rows, Run(log.name), questions, said, log.memory, log.path)
+
+
+def _document(log: Log, questions: Questions, said: Said) -> Found:
+    listed = runs_in(log.document, log.name)
+    if not listed:
         raise DataError(
-            f"{file}, line 1: it begins like a log but is not built like one ({type(err).__name__}: {err})"
-        ) from err
-    raise DataError(f"{file}, line 1: this JSON is no log thinkcap knows; wanted {_RECOGNISED}")
+            f"{log.path}, line 1: no list of answers in it, so it is no log thinkcap knows; wanted {_WANTED}"
+        )
+    arms: list[Arm] = []
+    notes: list[str] = []
+    for run in listed:
+        rows = (_numbered(row, log.path, run.keys, i, run.ids) for i, row in enumerate(run.rows))
+        found = read_rows(rows, run.run, questions, said, log.memory, log.path)
+        arms += found.arms
+        notes += found.notes
+    return Found(arms, notes)
+
+
+def _numbered(
+    values: Any, path: Path, keys: tuple[str | int, ...], at: int, ids: list[str] | None
+) -> tuple[Place, Row]:
+    place = Place(path, (*keys, at if ids is None else ids[at]))
+    if not isinstance(values, Mapping):
+        raise DataError(f"{path.name}, {place}, column 1: wanted an object, got {type(values).__name__}")
+    return place, Row(values if ids is None else {"id": ids[at], **values}, place)

@@ -1,4 +1,4 @@
-"""Opening logs safely: encoding and syntax errors name the file, the line and the column.
+"""Opening logs safely: bounded, regular files only, and every refusal names file, line and column.
 
 >>> whole("3.0", "a.csv", 4, "tokens")
 3
@@ -6,25 +6,164 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
+import stat
+import sys
+import zlib
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from thinkcap.core.errors import DataError
+from thinkcap.logs.memory import Memory, json_cost
 
-_YES = {"1", "true", "yes", "right", "correct", "c", "pass", "passed"}
-_NO = {"0", "false", "no", "wrong", "incorrect", "i", "fail", "failed", "unreadable"}
+_YES = {"1", "true", "yes", "right", "correct", "c", "pass", "passed", "1.0"}
+_NO = {"0", "false", "no", "wrong", "incorrect", "i", "fail", "failed", "unreadable", "0.0"}
+_LARGEST = 2**53
+"""Whole numbers beyond it are no counts; a float cannot even hold them."""
+
+_LONGEST_NAME = 200
 
 
-def text_of(path: Path) -> str:
+def printable(text: str) -> str:
+    """A name from a log as a terminal may show it: no escapes, no lone surrogates, not endless."""
+    if len(text) <= _LONGEST_NAME and text.isprintable():
+        return text
+    shown = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 3] + "..."
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+
+
+def regular(path: Path) -> Path:
+    """The path of a plain file or of a folder; a device or a pipe may never end."""
     try:
-        raw = path.read_bytes()
-    except OSError as err:
-        raise DataError(f"{path}: cannot be read ({err.strerror}); wanted a log file") from err
-    if not raw.strip():
-        raise DataError(f"{path}: the file is empty, line 1, column 1; nothing to diagnose")
-    return decode(raw, path, 1)
+        mode = path.stat().st_mode
+    except FileNotFoundError as err:
+        raise DataError(f"{path}: no such file or folder") from err
+    except (OSError, ValueError) as err:
+        raise DataError(f"{path}: cannot be read ({getattr(err, 'strerror', None) or err})") from err
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise DataError(
+            f"{path}: neither a file nor a folder, but a device or a pipe; save the log to a file first"
+        )
+    return path
+
+
+class Log:
+    """One file, opened as often as a format wants to look at it, and never further than memory allows."""
+
+    def __init__(self, path: Path, memory: Memory | None = None) -> None:
+        self.path, self.memory = path, memory or Memory()
+
+    @property
+    def name(self) -> str:
+        return printable(self.path.name)
+
+    @cached_property
+    def suffix(self) -> str:
+        """`.jsonl` of `run.jsonl.gz`."""
+        suffixes = [s.lower() for s in self.path.suffixes[-2:]]
+        return (suffixes[-2:-1] or [""])[0] if suffixes[-1:] == [".gz"] else (suffixes[-1:] or [""])[0]
+
+    @property
+    def is_lines(self) -> bool:
+        return self.suffix in (".jsonl", ".ndjson")
+
+    @property
+    def is_table(self) -> bool:
+        return self.suffix in (".csv", ".tsv")
+
+    def _open(self) -> IO[bytes]:
+        packed = self.path.suffix.lower() == ".gz"
+        return gzip.open(self.path) if packed else self.path.open("rb")  # type: ignore[return-value]
+
+    def lines(self, *, blank: bool = False) -> Iterator[tuple[int, str]]:
+        """Numbered lines, one at a time: memory does not grow with the file. `blank`: the empty ones too."""
+        found, most = False, max(self.memory.left // 16, 1024)
+        try:
+            with self._open() as stream:
+                number = 0
+                while raw := stream.readline(most + 1):
+                    number += 1
+                    if len(raw) > most:
+                        self.memory.check(16 * len(raw), f"{self.path}, line {number}")
+                    content = bool(raw.strip())
+                    found |= content
+                    if content or blank:
+                        yield number, decode(raw, self.path, number)
+        except (OSError, EOFError, zlib.error) as err:
+            raise _unreadable(self.path, err) from err
+        if not found:
+            raise DataError(f"{self.path}: the file is empty, line 1, column 1; nothing to diagnose")
+
+    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The objects of JSON lines."""
+        for number, text in self.lines():
+            row = parsed(text, self.path, number)
+            if not isinstance(row, dict):
+                raise DataError(
+                    f"{self.path}, line {number}, column 1: wanted an object, got {type(row).__name__}"
+                )
+            yield number, row
+
+    @cached_property
+    def first(self) -> dict[str, Any]:
+        """The first object of JSON lines; empty for other files."""
+        return next(self.objects())[1] if self.is_lines else {}
+
+    def table(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The rows of a CSV or TSV."""
+        csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+        reader = csv.DictReader(
+            # A quoted text may hold empty lines.
+            (text for _, text in self.lines(blank=True)),
+            delimiter="\t" if self.suffix == ".tsv" else ",",
+        )
+        try:
+            for row in reader:
+                if None in row or None in row.values():
+                    raise DataError(
+                        f"{self.path}, line {reader.line_num}: {len(reader.fieldnames or [])} columns wanted, "
+                        f"the header's; this line has {'more' if None in row else 'fewer'}"
+                    )
+                yield reader.line_num, row
+        except csv.Error as err:
+            raise DataError(f"{self.path}, line {reader.line_num}: not CSV ({err})") from err
+
+    @cached_property
+    def header(self) -> list[str]:
+        """The column names of a CSV; none for other files."""
+        if not self.is_table:
+            return []
+        text = next(self.lines())[1].strip("\r\n")
+        return next(csv.reader([text], delimiter="\t" if self.suffix == ".tsv" else ","), [])
+
+    @cached_property
+    def document(self) -> Any:
+        """A whole JSON document; None for other files."""
+        if self.suffix != ".json":
+            return None
+        raw = self._raw()
+        self.memory.check(json_cost(raw), self.path)
+        return parsed(decode(raw, self.path, 1), self.path, 1)
+
+    def _raw(self) -> bytes:
+        most = self.memory.left // 2
+        try:
+            with self._open() as stream:
+                raw = stream.read(most + 1)
+        except (OSError, EOFError, zlib.error) as err:
+            raise _unreadable(self.path, err) from err
+        self.memory.check(2 * len(raw), self.path)
+        if not raw.strip():
+            raise DataError(f"{self.path}: the file is empty, line 1, column 1; nothing to diagnose")
+        return raw
+
+
+def _unreadable(path: Path, err: Exception) -> DataError:
+    return DataError(f"{path}: cannot be read ({getattr(err, 'strerror', None) or err}); wanted a log file")
 
 
 def decode(raw: bytes, path: Path | str, line: int) -> str:
@@ -39,50 +178,49 @@ def decode(raw: bytes, path: Path | str, line: int) -> str:
         ) from err
 
 
-def json_of(path: Path) -> Any:
-    text = text_of(path)
+def parsed(text: str, path: object, line: int) -> Any:
+    """JSON, or one line that says where it is none. Depth and digits are bounded by the standard library."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as err:
-        raise DataError(f"{path}, line {err.lineno}, column {err.colno}: not JSON ({err.msg})") from err
+        at = line + err.lineno - 1
+        raise DataError(f"{path}, line {at}, column {err.colno}: not JSON ({err.msg})") from err
+    except RecursionError as err:
+        raise DataError(f"{path}, line {line}, column 1: nested too deeply to be a log") from err
+    except ValueError as err:
+        raise DataError(f"{path}, line {line}, column 1: a number has too many digits to be one of a log") from err
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are not blank, one at a time: memory does not grow with the file."""
-    found = False
-    try:
-        with path.open("rb") as stream:
-            for number, raw in enumerate(stream, 1):
-                if raw.strip():
-                    found = True
-                    yield number, decode(raw, path, number)
-    except OSError as err:
-        raise DataError(f"{path}: cannot be read ({err.strerror}); wanted a log file") from err
-    if not found:
-        raise DataError(f"{path}: the file is empty, line 1, column 1; nothing to diagnose")
+def json_of(path: Path) -> Any:
+    log = Log(path)
+    raw = log._raw()
+    log.memory.check(json_cost(raw), path)
+    return parsed(decode(raw, path, 1), path, 1)
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, text in lines_of(path):
-        try:
-            row = json.loads(text)
-        except json.JSONDecodeError as err:
-            raise DataError(f"{path}, line {number}, column {err.colno}: not JSON ({err.msg})") from err
-        if not isinstance(row, dict):
-            raise DataError(f"{path}, line {number}, column 1: wanted an object, got {type(row).__name__}")
-        yield number, row
+def place(line: object) -> str:
+    return f"line {line}" if isinstance(line, int) else str(line)
 
 
 def whole(value: Any, file: str, line: object, column: str) -> int:
     """A whole number from whatever a log wrote; refuses the rest by name."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
-    if isinstance(value, bool) or number != number or number != int(number):
-        place = f"line {line}" if isinstance(line, int) else str(line)
-        raise DataError(f"{file}, {place}, column '{column}': {value!r} is not a whole number")
+    if isinstance(value, bool) or not abs(number) <= _LARGEST or number != int(number):
+        raise DataError(f"{file}, {place(line)}, column '{column}': {shown(value)} is not a whole number")
     return int(number)
+
+
+def shown(value: Any) -> str:
+    """A value of a log inside a message: short, on one line, harmless to a terminal."""
+    try:
+        text = repr(value)
+    except ValueError:
+        # An integer of thousands of digits has no decimal text.
+        return "a number of thousands of digits"
+    return printable(text if len(text) <= 60 else text[:57] + "...")
 
 
 def verdict(value: Any, file: str, line: object, column: str) -> bool | None:
@@ -96,12 +234,11 @@ def verdict(value: Any, file: str, line: object, column: str) -> bool | None:
             return bool(value)
     elif isinstance(value, str):
         word = value.strip().lower()
-        if word in _YES or word in ("1.0",):
+        if word in _YES:
             return True
-        if word in _NO or word in ("0.0",):
+        if word in _NO:
             return False
-    place = f"line {line}" if isinstance(line, int) else str(line)
     raise DataError(
-        f"{file}, {place}, column '{column}': {value!r} is no verdict; wanted 0 or 1, true or false, "
+        f"{file}, {place(line)}, column '{column}': {shown(value)} is no verdict; wanted 0 or 1, true or false, "
         f"right or wrong (a partial score needs a threshold before it can be diagnosed)"
     )

@@ -14,14 +14,29 @@ from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import Arm, Questions
 from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.place import numbered
-from thinkcap.logs.reading import verdict, whole
+from thinkcap.logs.reading import Log, verdict, whole
+from thinkcap.logs.said import Found, Said
+from thinkcap.paper import authors_csv
 from thinkcap.paper.authors_about import Format, about_run, finish, gold_content
 from thinkcap.paper.authors_methods import cascade, compact, entropy, factorial, mrsd, split
 
 Shape = Callable[[Any, Path, Questions], tuple[list[Arm], list[str]]]
 
 
-def recognise(data: Any) -> Shape | None:
+def recognise(log: Log) -> bool:
+    return authors_csv.recognise(log.header) or shape_of(log.document) is not None
+
+
+def read(log: Log, questions: Questions, said: Said) -> Found:
+    if log.is_table:
+        return Found(*authors_csv.read(log, questions))
+    shape = shape_of(log.document)
+    if shape is None:
+        raise DataError(f"{log.path}: not one of the known shapes")
+    return Found(*shape(log.document, log.path, questions))
+
+
+def shape_of(data: Any) -> Shape | None:
     """The reader for this shape, or None when it is none of theirs."""
     if isinstance(data, list) and data and isinstance(data[0], dict) and {"c", "s", "t"} <= set(data[0]):
         return compact
@@ -32,6 +47,8 @@ def recognise(data: Any) -> Shape | None:
         return cascade
     if isinstance(rows, dict) and rows and all(_mode_and_budget(k) for k in rows):
         return _sweep
+    if _runs(data) and all(_mode_and_budget(k) for k in _runs(data)):
+        return _named
     first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
     if "mrsd_correct" in first:
         return mrsd
@@ -45,13 +62,6 @@ def recognise(data: Any) -> Shape | None:
     if isinstance(results, list) and results and "full_text" in results[0]:
         return entropy
     return None
-
-
-def read(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list[str]]:
-    shape = recognise(data)
-    if shape is None:
-        raise DataError(f"{path}: not one of the known shapes")
-    return shape(data, path, questions)
 
 
 def _mode_and_budget(key: str) -> tuple[str, int] | None:
@@ -98,6 +108,32 @@ def _sweep(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list
             path.name, *found, **about_run(data, path, len(rows)), provenance={"format": Format.SWEEP}
         )
         _plain(build, rows, path, ("per_sample", key))
+        builders.append(build)
+    return finish(builders, questions), []
+
+
+def _runs(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Named runs, each with rows of its own."""
+    return {
+        name: run
+        for name, run in data.items()
+        if isinstance(run, dict) and isinstance(run.get("per_sample"), list) and _is_plain(run["per_sample"])
+    }
+
+
+def _is_plain(rows: list[Any]) -> bool:
+    return bool(rows) and isinstance(rows[0], dict) and {"idx", "correct", "tokens"} <= set(rows[0])
+
+
+def _named(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list[str]]:
+    builders = []
+    for name, run in _runs(data).items():
+        found = _mode_and_budget(name)
+        assert found is not None
+        rows = run["per_sample"]
+        about = about_run({**data, **({"meta": run["meta"]} if "meta" in run else {})}, path, len(rows))
+        build = ArmBuilder(path.name, *found, **about, provenance={"format": Format.SWEEP})
+        _plain(build, rows, path, (name, "per_sample"))
         builders.append(build)
     return finish(builders, questions), []
 

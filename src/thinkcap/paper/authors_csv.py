@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ from typing import Any
 from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import Arm, Questions, content_hash, with_counted_end
 from thinkcap.logs.builder import ArmBuilder
-from thinkcap.logs.reading import text_of, verdict, whole
+from thinkcap.logs.reading import Log, verdict, whole
 from thinkcap.paper.authors_about import Format, model_from
 
 PROJECTION = "\n\n[projection]\n"
@@ -27,11 +24,9 @@ def recognise(header: Iterable[str]) -> bool:
     return any(re.fullmatch(r"fixed_\d+_correct", n) for n in names) or "sc_preds" in names
 
 
-def read(path: Path, questions: Questions) -> tuple[list[Arm], list[str]]:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    reader = csv.DictReader(io.StringIO(text_of(path), newline=""))
-    header = reader.fieldnames or []
-    rows = [(reader.line_num, row) for row in reader]
+def read(log: Log, questions: Questions) -> tuple[list[Arm], list[str]]:
+    path, header = log.path, log.header
+    rows = list(log.table())
     if not rows:
         raise DataError(f"{path}, line 2: no rows after the header; nothing to diagnose")
     if "sc_preds" in header:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.report.explorer.page import write_page
@@ -28,10 +29,7 @@ def report(
     published: Path | None = None,
     picture: Path | None = None,
     show: bool = False,
-    columns: str | None = None,
-    policies: Sequence[str] = (),
-    budgets: Sequence[int] = (),
-    stop: str = "event",
+    reading: Mapping[str, Any] | None = None,
 ) -> Iterator[str]:
     if listed:
         yield from ("tables:", *(f"  {name}: {spec.title}" for name, spec in TABLES.items()))
@@ -39,15 +37,7 @@ def report(
         return
     if compare is not None and not is_run(compare):
         raise ConfigError(f"--compare wants the folder of a finished study, '{compare}' is none")
-    from thinkcap.logs.plain import parse_map
-
-    reading = {
-        "columns": None if columns is None else parse_map(columns),
-        "policies": policies,
-        "budgets": budgets,
-        "stop": stop,
-    }
-    material = load([*paths, *([compare] if compare else [])], **reading)
+    material = load([*paths, *([compare] if compare else [])], **(reading or {}))
     folder = out or (paths[0] if is_run(paths[0]) else Path("report"))
     print_only = tables or figures or picture
     if tables:

@@ -18,9 +18,9 @@ import numpy as np
 from thinkcap.diagnose.pairs import Comparisons, compare
 from thinkcap.diagnose.runs import configurations
 from thinkcap.diagnose.summary import load_summary
-from thinkcap.logs import own
 from thinkcap.logs.arms import Arm, Questions, Records
 from thinkcap.logs.door import read as read_logs
+from thinkcap.logs.formats.study import read_run
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def load(paths: Sequence[Path], **reading: Any) -> Material:
         if not any(cell["graded"] for cell in runs[-1].summary["cells"]):
             notes.append(f"{name}: every row failed; nothing is graded")
             continue
-        found, said = own.read(path, questions, reading.get("model"))
+        found, said = read_run(path, questions, reading.get("model"))
         # Every run's file is called rows.parquet; the folder tells them apart.
         arms += _enriched([replace(arm, file=name) for arm in found], path, questions)
         notes += said

@@ -58,7 +58,7 @@ def _one_model(arms: Sequence[Arm]) -> Table:
     for a in arms:
         by_file.setdefault(a.file, []).append(a)
     split = [a for a in arms if is_format(a, Format.SPLIT)]
-    swept = [a for a in arms if not is_format(a, Format.SPLIT, Format.MRSD) and "text" not in a.extra]
+    swept = [a for a in arms if not is_format(a, Format.SPLIT, Format.MRSD, Format.TEXTS)]
     table |= _sweep(_plain(swept, "nothink"), _plain(swept, "think"))
     if split:
         table |= methods.split_table(split)
@@ -75,7 +75,7 @@ def _one_model(arms: Sequence[Arm]) -> Table:
     if csv:
         files = {a.file for a in csv}
         table |= methods.fixed_table(csv) if len(files) == 1 else methods.pool_table(csv)
-    stored = [a for a in arms if "text" in a.extra and "gold" in a.extra]
+    stored = [a for a in arms if is_format(a, Format.TEXTS)]
     for a in stored:
         table |= texts.text_table(a)
     for a, b in combinations(sorted(stored, key=lambda a: a.budget or 0), 2):
@@ -134,8 +134,8 @@ def _between(arms: Sequence[Arm]) -> Table:
     nothink = [a for a in arms if a.policy == "nothink" and a.budget]
     direct = [a for a in nothink if not is_format(a, Format.SPLIT, Format.MRSD)]
     split = [a for a in nothink if is_format(a, Format.SPLIT)]
-    stored = [a for a in arms if "text" in a.extra and "gold" in a.extra]
-    thought = [a for a in arms if a.policy == "think" and "text" not in a.extra]
+    stored = [a for a in arms if is_format(a, Format.TEXTS)]
+    thought = [a for a in arms if a.policy == "think" and not is_format(a, Format.TEXTS, Format.FIXED)]
     for one in iris:
         for two in town:
             if one.stages.think == two.stages.think:

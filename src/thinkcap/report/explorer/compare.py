@@ -7,7 +7,7 @@ from typing import Any
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import tested
 from thinkcap.logs.arms import Arm
-from thinkcap.logs.own import provenance_fields
+from thinkcap.logs.formats.study import provenance_fields
 from thinkcap.report.material import Material, Run
 from thinkcap.report.tables.select import Group
 from thinkcap.statistics.precision import proportion

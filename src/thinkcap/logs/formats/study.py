@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import RIGHT, WRONG, Arm, Questions, Stages, content_hash
 from thinkcap.logs.labels import split_label
+from thinkcap.logs.memory import Memory
 from thinkcap.logs.models import canonical, same_model
+from thinkcap.logs.reading import Log, printable
+from thinkcap.logs.said import Found, Said
+from thinkcap.logs.tables import parquet_cost
 
 _NEEDED = (
     "question",
@@ -29,7 +33,7 @@ _NEEDED = (
     "gold_hash",
 )
 
-_WELCOME = ("group", "stage", "stages", "calls", "tokens_think", "notes")
+_OPTIONAL = ("group", "stage", "stages", "calls", "tokens_think", "notes")
 
 _NOTES = ("agree", "support", "rounds", "converged", "gold_in_trace")
 """What policies note down of a row and a diagnosis asks for."""
@@ -40,10 +44,32 @@ _ONE_CHAIN = ("think", "think[heuristic]")
 
 _ANSWER_PASS = ("extract", "retry")
 
-_TEXTS = ["question", "task", "model", "policy", "verdict", "gold_hash", "group", "stage", "notes"]
+_TEXTS = ["question", "task", "model", "policy", "verdict", "gold_hash", "group", "stage", "stages", "notes"]
 
 
-def read(path: Path, questions: Questions, model: str | None = None) -> tuple[list[Arm], list[str]]:
+def recognise(log: Log) -> bool:
+    return (
+        log.path.is_dir() or log.path.name == "rows.parquet" or (log.suffix == ".parquet" and _is_ours(log.path))
+    )
+
+
+def _is_ours(path: Path) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return set(_NEEDED) <= set(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError, ValueError):
+        return False
+
+
+def read(log: Log, questions: Questions, said: Said) -> Found:
+    return Found(*read_run(log.path, questions, said.only, log.memory))
+
+
+def read_run(
+    path: Path, questions: Questions, model: str | None = None, memory: Memory | None = None
+) -> tuple[list[Arm], list[str]]:
     """Arms carry the name of the run's folder, since the rows of every run are called rows.parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -54,10 +80,12 @@ def read(path: Path, questions: Questions, model: str | None = None) -> tuple[li
         missing = [c for c in _NEEDED if c not in known]
         if missing:
             raise DataError(f"{file}: no column '{missing[0]}'; wanted the rows of a study ({', '.join(_NEEDED)})")
-        wanted = [*_NEEDED, *(c for c in _WELCOME if c in known)]
-        table = pq.ParquetFile(file, read_dictionary=[c for c in _TEXTS if c in known]).read(columns=wanted)
-    except (pa.ArrowInvalid, OSError) as err:
-        raise DataError(f"{file}: not a Parquet file of rows ({err})") from err
+        wanted = [*_NEEDED, *(c for c in _OPTIONAL if c in known)]
+        with pq.ParquetFile(file, read_dictionary=[c for c in _TEXTS if c in known]) as opened:
+            (memory or Memory()).charge(parquet_cost(opened.metadata, wanted), file)
+            table = opened.read(columns=wanted)
+    except (pa.ArrowException, OSError) as err:
+        raise DataError(f"{file}: not a Parquet file of rows ({printable(str(err))})") from err
     if table.num_rows == 0:
         raise DataError(f"{file}: no rows; the study has not run yet")
     run = file.resolve().parent.name if file.name == "rows.parquet" else file.name
@@ -68,7 +96,7 @@ def _made(summary: Path) -> dict[str, str]:
     """Where the rows were made, from the summary beside them; nothing where there is none."""
     try:
         return provenance_fields(json.loads(summary.read_text(encoding="utf-8"))["provenance"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 

@@ -8,61 +8,87 @@ from __future__ import annotations
 import json
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Arm, Questions, content_hash, with_counted_end
+from thinkcap.logs.arms import Questions, content_hash, with_counted_end
 from thinkcap.logs.builder import ArmBuilder
+from thinkcap.logs.ends import broken, finished
+from thinkcap.logs.judge import final_answer, judge
+from thinkcap.logs.memory import json_cost
 from thinkcap.logs.place import numbered
-from thinkcap.logs.plain import Overrides, finished, served_as
-from thinkcap.logs.reading import verdict, whole
+from thinkcap.logs.reading import Log, decode, parsed, printable, verdict, whole
+from thinkcap.logs.said import Found, Said, served_as
+from thinkcap.logs.thoughts import divide, shows_thought
 
 _ZSTD = 93
 """Compression method number of zstandard in zip archives."""
 
 
-def recognise(data: Any) -> bool:
+def recognise(log: Log) -> bool:
+    return log.suffix == ".eval" or _is_log(log.document)
+
+
+def _is_log(data: Any) -> bool:
     return isinstance(data, Mapping) and isinstance(data.get("eval"), Mapping) and "version" in data
 
 
-def read_zip(path: Path, questions: Questions, about: Overrides) -> tuple[list[Arm], list[str]]:
+def read(log: Log, questions: Questions, said: Said) -> Found:
+    if log.suffix == ".eval":
+        return _read_zip(log, questions, said)
+    data = log.document
+    samples = data.get("samples") or []
+    if not isinstance(samples, list):
+        raise DataError(f"{log.path}, line 1, column 'samples': wanted a list, got {type(samples).__name__}")
+    return _read(data, numbered(samples, log.path, ("samples",)), log, questions, said)
+
+
+def _read_zip(log: Log, questions: Questions, said: Said) -> Found:
+    path = log.path
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
             start = "header.json" if "header.json" in names else "_journal/start.json"
             if start not in names:
                 raise DataError(f"{path}: neither header.json nor _journal/start.json inside; not an inspect log")
-            header = _member(archive, start, path)
+            header = _member(archive, start, log)
             samples = (
-                (name, _member(archive, name, path))
+                (printable(name), _member(archive, name, log))
                 for name in sorted(names)
                 if name.startswith("samples/") and name.endswith(".json")
             )
-            return _read(header, samples, path, questions, about)
-    except zipfile.BadZipFile as err:
-        raise DataError(f"{path}: not a zip archive ({err}); an .eval log is one") from err
+            return _read(header, samples, log, questions, said)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as err:
+        # Encrypted members and unknown compressions are RuntimeErrors of the standard library.
+        raise DataError(f"{path}: not a zip archive that can be read ({err}); an .eval log is one") from err
 
 
-def _member(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(_bytes(archive, name, path).decode("utf-8"))
-    except json.JSONDecodeError as err:
-        raise DataError(f"{path}, {name}, line {err.lineno}, column {err.colno}: not JSON ({err.msg})") from err
-    except UnicodeDecodeError as err:
-        raise DataError(f"{path}, {name}, column {err.start + 1}: not UTF-8") from err
+def _member(archive: zipfile.ZipFile, name: str, log: Log) -> dict[str, Any]:
+    raw = _bytes(archive, name, log)
+    where = f"{log.path}, {printable(name)}"
+    log.memory.check(json_cost(raw), where)
+    data = parsed(decode(raw, where, 1), where, 1)
     if not isinstance(data, dict):
-        raise DataError(f"{path}, {name}, line 1: wanted an object, got {type(data).__name__}")
+        raise DataError(f"{where}, line 1: wanted an object, got {type(data).__name__}")
     return data
 
 
-def _bytes(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
-    """A member's bytes. Newer logs compress with zstandard, which this Python's zipfile cannot read itself."""
-    info = archive.getinfo(name)
+def _bytes(archive: zipfile.ZipFile, name: str, log: Log) -> bytes:
+    """A member's bytes, never more than memory allows, whatever its header promises.
+
+    Newer logs compress with zstandard, which this Python's zipfile cannot read itself.
+    """
+    info, path = archive.getinfo(name), log.path
+    most = log.memory.left // 4
     if info.compress_type != _ZSTD:
-        return archive.read(name)
+        with archive.open(name) as stream:
+            found = stream.read(most + 1)
+        log.memory.check(4 * len(found), f"{path}, {printable(name)}")
+        return found
     try:
         import zstandard
     except ImportError as err:
@@ -72,33 +98,33 @@ def _bytes(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
         ) from err
     with path.open("rb") as stream:
         stream.seek(info.header_offset + 26)
-        name_length, extra_length = struct.unpack("<HH", stream.read(4))
+        head = stream.read(4)
+        if len(head) < 4:
+            raise DataError(f"{path}, {printable(name)}: damaged (the archive ends before it)")
+        name_length, extra_length = struct.unpack("<HH", head)
         stream.seek(name_length + extra_length, 1)
         packed = stream.read(info.compress_size)
     try:
-        return zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+        with zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(packed) as opened:
+            found = opened.read(most + 1)
     except zstandard.ZstdError as err:
-        raise DataError(f"{path}, {name}: damaged ({err})") from err
-
-
-def read_json(
-    data: Mapping[str, Any], path: Path, questions: Questions, about: Overrides
-) -> tuple[list[Arm], list[str]]:
-    samples = numbered(data.get("samples") or [], path, ("samples",))
-    return _read(data, samples, path, questions, about)
+        raise DataError(f"{path}, {printable(name)}: damaged ({err})") from err
+    log.memory.check(4 * len(found), f"{path}, {printable(name)}")
+    return found
 
 
 def _read(
     header: Mapping[str, Any],
     samples: Iterator[tuple[object, Any]],
-    path: Path,
+    log: Log,
     questions: Questions,
-    about: Overrides,
-) -> tuple[list[Arm], list[str]]:
+    about: Said,
+) -> Found:
+    path = log.path
     spec = header.get("eval") or {}
     task = str(spec.get("task", ""))
     model, served = served_as(str(spec.get("model", "")))
-    about = about if about.policy else replace(about, policy=served)
+    about = about if about.policy else replace(about, policy=served or about.mode)
     budget = about.budget if about.budget is not None else _cap(header)
     notes: list[str] = []
     builders: dict[int, ArmBuilder] = {}
@@ -107,9 +133,10 @@ def _read(
         epoch = int(sample.get("epoch", 1))
         if epoch not in builders:
             builders[epoch] = ArmBuilder(
-                path.name,
+                log.name,
                 about.policy or "answer",
                 budget,
+                log.memory,
                 model=model,
                 task=task,
                 seed=epoch,
@@ -124,18 +151,19 @@ def _read(
         for build in builders.values():
             build.policy = "think" if reasoning else "answer"
         said = "think, for its answers hold reasoning" if reasoning else "'answer': the log names no mode"
-        notes.append(f"{path.name}: the arm is read as {said}; pass --as think or --as nothink to say otherwise")
+        notes.append(f"{log.name}: the arm is read as {said}; pass --as think or --as nothink to say otherwise")
     if budget is None:
-        notes.append(f"{path.name}: no max_tokens is stored; pass --budget so that caps can be compared")
+        notes.append(f"{log.name}: no max_tokens is stored; pass --budget so that caps can be compared")
     arms = []
+    notes += judge(list(builders.values()), log.name)
     for build in builders.values():
         arm = build.done(questions)
         if arm.tokens is None:
-            notes.append(f"{path.name}: no token usage is stored; chain lengths cannot be estimated")
+            notes.append(f"{log.name}: no token usage is stored; chain lengths cannot be estimated")
         if arm.ended is None:
-            notes.append(f"{path.name}: some samples have no stop reason; ends are judged by tokens < budget")
+            notes.append(f"{log.name}: some samples have no stop reason; ends are judged by tokens < budget")
         arms.append(with_counted_end(arm))
-    return arms, notes
+    return Found(arms, notes)
 
 
 def _one_model(before: str, sample: Mapping[str, Any], path: Path, place: object) -> str:
@@ -154,7 +182,7 @@ def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object) -> bool:
     choices = output.get("choices") or [{}]
     usage = output.get("usage") or {}
     tokens = usage.get("output_tokens")
-    failed = sample.get("error") is not None
+    failed = sample.get("error") is not None or broken(choices[0].get("stop_reason"))
     scores = sample.get("scores") or {}
     right = None
     if not failed and scores:
@@ -163,8 +191,6 @@ def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object) -> bool:
         right = verdict((score or {}).get("value"), file, place, column)
     elif not failed and "score" in sample:
         right = verdict((sample["score"] or {}).get("value"), file, place, "score.value")
-    elif not failed:
-        raise DataError(f"{file}, {place}, column 'scores': no score; run `inspect score` on the log first")
     target = sample.get("target")
     content = target if isinstance(target, str) else json.dumps(target, sort_keys=True)
     message = choices[0].get("message") or {}
@@ -180,14 +206,26 @@ def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object) -> bool:
         line=place,
         columns={"tokens": "output.usage.output_tokens"},
     )
+    said = _said(message)
+    if not failed and isinstance(target, str) and target and said is not None:
+        build.grade_last(final_answer(target), said)
     return _reasons(message)
+
+
+def _said(message: Mapping[str, Any]) -> str | None:
+    """The answer without the reasoning that stands beside it."""
+    content = message.get("content")
+    if isinstance(content, list):
+        texts = [p.get("text") for p in content if isinstance(p, Mapping) and p.get("type") == "text"]
+        return "".join(t for t in texts if isinstance(t, str))
+    return divide(content).said if isinstance(content, str) else None
 
 
 def _reasons(message: Mapping[str, Any]) -> bool:
     content = message.get("content")
     if isinstance(content, list):
         return any(isinstance(p, Mapping) and p.get("type") == "reasoning" for p in content)
-    return isinstance(content, str) and "</think>" in content
+    return isinstance(content, str) and shows_thought(content)
 
 
 def _cap(header: Mapping[str, Any]) -> int | None:

@@ -13,34 +13,44 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Arm, Questions, content_hash
+from thinkcap.logs.arms import Questions, content_hash
 from thinkcap.logs.builder import ArmBuilder
-from thinkcap.logs.plain import Overrides, served_as
-from thinkcap.logs.reading import json_lines, json_of, verdict
+from thinkcap.logs.judge import final_answer, judge
+from thinkcap.logs.reading import Log, json_of, verdict
+from thinkcap.logs.said import Found, Said, served_as
+from thinkcap.logs.thoughts import divide, shows_thought
 
 
-def recognise(row: Mapping[str, Any]) -> bool:
+def recognise(log: Log) -> bool:
+    return _is_sample(log.first)
+
+
+def _is_sample(row: Mapping[str, Any]) -> bool:
     return {"doc_id", "resps"} <= set(row) or {"doc_id", "filtered_resps"} <= set(row)
 
 
-def read(path: Path, questions: Questions, about: Overrides) -> tuple[list[Arm], list[str]]:
+def read(log: Log, questions: Questions, about: Said) -> Found:
+    path = log.path
     builders: dict[str, ArmBuilder] = {}
-    model, served = served_as(about.model or _model_beside(path))
-    about = about if about.policy else replace(about, policy=served)
+    model, served = served_as(_model_beside(path) or about.only or "")
+    about = about if about.policy else replace(about, policy=served or about.mode)
     task = _task_of(path)
+    whole_answers: dict[int, tuple[str, str]] = {}
     marked = unclosed = 0
-    for line, row in json_lines(path):
-        if not recognise(row):
+    for line, row in log.objects():
+        if not _is_sample(row):
             raise DataError(f"{path}, line {line}: not a sample of lm-evaluation-harness (no doc_id, resps)")
         name = str(row.get("filter", "none"))
         if name not in builders:
             budget = about.budget if about.budget is not None else _cap(row)
-            builders[name] = ArmBuilder(path.name, about.policy or "answer", budget, model=model, task=task)
+            builders[name] = ArmBuilder(
+                log.name, about.policy or "answer", budget, log.memory, model=model, task=task
+            )
         metric = _metric(row, path, line)
         text = _text(row)
-        opened, closed = "<think>" in text, "</think>" in text
-        marked += opened or closed
-        unclosed += opened and not closed
+        parts = divide(text)
+        marked += shows_thought(text)
+        unclosed += not parts.closed
         content = row.get("target_hash") or row.get("doc_hash") or row.get("target")
         builders[name].add(
             str(row["doc_id"]),
@@ -48,25 +58,34 @@ def read(path: Path, questions: Questions, about: Overrides) -> tuple[list[Arm],
             content=content_hash(str(content)) if content not in (None, "") else 0,
             line=line,
             columns={"question": "doc_id"},
-            unclosed=opened and not closed,
+            unclosed=not parts.closed,
         )
-    notes = [
-        f"{path.name}: lm-evaluation-harness stores no finish reason and no token counts; accuracy and paired "
+        target = row.get("target")
+        if metric.startswith("exact_match") and isinstance(target, str) and target:
+            gold, build = final_answer(target), builders[name]
+            build.grade_last(gold, _first(row.get("filtered_resps")))
+            whole_answers[build.n - 1] = (gold, parts.said)
+    if len(builders) == 1:
+        # Several filters are several ways to read an answer; of a single one we read the answer ourselves.
+        next(iter(builders.values())).gradable = whole_answers
+    notes = judge(list(builders.values()), log.name)
+    notes += [
+        f"{log.name}: lm-evaluation-harness stores no finish reason and no token counts; accuracy and paired "
         f"tests are possible, the share of cut chains, chain lengths and the causes of a loss are not"
     ]
     if about.policy is None and marked:
         for build in builders.values():
             build.policy = "think"
         notes.append(
-            f"{path.name}: answers hold think tags, so the arm is read as think; pass --as to say otherwise"
+            f"{log.name}: answers hold think tags, so the arm is read as think; pass --as to say otherwise"
         )
     if unclosed:
-        notes.append(f"{path.name}: {unclosed} answers open a thought and never close it: those were cut")
+        notes.append(f"{log.name}: {unclosed} answers open a thought and never close it: those were cut")
     if len(builders) > 1:
-        notes.append(f"{path.name}: filters {', '.join(builders)} are kept as arms of their own")
+        notes.append(f"{log.name}: filters {', '.join(builders)} are kept as arms of their own")
         for name, build in builders.items():
             build.policy = f"{build.policy}[{name}]"
-    return [b.done(questions) for b in builders.values()], notes
+    return Found([b.done(questions) for b in builders.values()], notes)
 
 
 def _metric(row: Mapping[str, Any], path: Path, line: int) -> str:
@@ -83,7 +102,10 @@ def _metric(row: Mapping[str, Any], path: Path, line: int) -> str:
 
 
 def _text(row: Mapping[str, Any]) -> str:
-    answers = row.get("resps") or [[""]]
+    return _first(row.get("resps"))
+
+
+def _first(answers: Any) -> str:
     while isinstance(answers, list) and answers:
         answers = answers[0]
     return answers if isinstance(answers, str) else ""
