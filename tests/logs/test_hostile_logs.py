@@ -18,6 +18,7 @@ from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.logs.door import read
 from thinkcap.logs.memory import parse_size
 from thinkcap.logs.place import line_of
+from thinkcap.verdict.page import as_json
 
 VALUE = st.one_of(
     st.none(),
@@ -61,7 +62,7 @@ def _attempt(path: Path) -> None:
         assert len(said.splitlines()) == 1
     else:
         assert found.rows > 0
-        json.dumps(found.to_dict(), allow_nan=False)
+        json.loads(as_json(found), parse_constant=pytest.fail)
 
 
 @QUIET
@@ -284,7 +285,7 @@ def test_what_a_log_calls_itself_cannot_move_a_terminal(tmp_path: Path) -> None:
     shown = [a.label + a.model + a.task + a.model_as_logged for a in records.arms]
     shown += [str(g) for a in records.arms for g in a.extra["group"]]
     assert all(text.isprintable() for text in (*shown, *records.notes))
-    json.dumps(diagnose(records, draws=0).to_dict()).encode()
+    as_json(diagnose(records, draws=0)).encode()
 
 
 def test_devices_and_pipes_are_refused_unread(tmp_path: Path) -> None:
