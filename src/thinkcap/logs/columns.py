@@ -54,6 +54,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "generation_id replicate",
         "wall": "wall_s latency_s latency duration_seconds duration_s duration elapsed_s elapsed time_s "
         "seconds wall_time generation_time",
+        "stated": "has_final has_final_answer states_answer",
         "question": "question problem prompt input query question_text instruction",
     }.items()
 }
@@ -250,8 +251,8 @@ def _is_number(value: Any) -> bool:
 
 def _answers(found: dict[str, str], names: list[str], given: Mapping[str, str]) -> None:
     """`answer` and `solution` are the gold beside an output, and the output beside a gold."""
-    told = "gold" in found or "correct" not in found or "answer" in names or "solution" in names
-    if "output" not in found and "pred" in found and told:
+    # An extracted answer is no output: with a verdict beside it there is nothing left to read.
+    if "output" not in found and "pred" in found and "correct" not in found:
         found["output"] = found["pred"]
     for name in ("answer", "solution"):
         if name not in names or name in found.values():

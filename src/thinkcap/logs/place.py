@@ -77,7 +77,7 @@ class Row(dict[str, Any]):
         raise DataError(f"{self.place.path.name}, {self.place}, column '{key}': no value")
 
 
-def numbered(rows: Sequence[Any], path: Path, where: tuple[str, ...]) -> Iterator[tuple[Place, Row]]:
+def numbered(rows: Sequence[Any], path: Path, where: tuple[str | int, ...]) -> Iterator[tuple[Place, Row]]:
     """Rows of a JSON array with their places; anything but an object is refused."""
     for i, values in enumerate(rows):
         place = Place(path, (*where, i))

@@ -236,6 +236,10 @@ class _Reader:
         found: dict[str, Any] = {
             name: printable(str(get(name))) for name in ("group", "level") if get(name) not in (None, "")
         }
+        if "pred" in self.columns:
+            found["pred"] = "" if get("pred") is None else str(get("pred"))
+        if isinstance(get("stated"), bool):
+            found["has_final"] = get("stated")
         thought = self._number(get, "tokens_think", line, None)
         if thought is not None:
             found["tokens_think"] = thought

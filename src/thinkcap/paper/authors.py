@@ -13,6 +13,7 @@ from typing import Any
 from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import Arm, Questions
 from thinkcap.logs.builder import ArmBuilder
+from thinkcap.logs.documents import Listed, runs_in
 from thinkcap.logs.place import numbered
 from thinkcap.logs.reading import Log, verdict, whole
 from thinkcap.logs.said import Found, Said
@@ -47,8 +48,6 @@ def shape_of(data: Any) -> Shape | None:
         return cascade
     if isinstance(rows, dict) and rows and all(_mode_and_budget(k) for k in rows):
         return _sweep
-    if _runs(data) and all(_mode_and_budget(k) for k in _runs(data)):
-        return _named
     first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
     if "mrsd_correct" in first:
         return mrsd
@@ -61,7 +60,8 @@ def shape_of(data: Any) -> Shape | None:
     results = data.get("results")
     if isinstance(results, list) and results and "full_text" in results[0]:
         return entropy
-    return None
+    named = runs_in(data, "")
+    return _named if named and all(_is_named(listed) for listed in named) else None
 
 
 def _mode_and_budget(key: str) -> tuple[str, int] | None:
@@ -73,7 +73,7 @@ def _plain(
     build: ArmBuilder,
     rows: Sequence[Mapping[str, Any]],
     path: Path,
-    where: tuple[str, ...],
+    where: tuple[str | int, ...],
     tokens_key: str = "tokens",
 ) -> None:
     """Rows with idx, correct, tokens and hit_budget."""
@@ -112,30 +112,24 @@ def _sweep(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list
     return finish(builders, questions), []
 
 
-def _runs(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Named runs, each with rows of its own."""
-    return {
-        name: run
-        for name, run in data.items()
-        if isinstance(run, dict) and isinstance(run.get("per_sample"), list) and _is_plain(run["per_sample"])
-    }
-
-
-def _is_plain(rows: list[Any]) -> bool:
-    return bool(rows) and isinstance(rows[0], dict) and {"idx", "correct", "tokens"} <= set(rows[0])
-
-
 def _named(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list[str]]:
+    """Named runs, each with rows of its own, wherever they lie."""
     builders = []
-    for name, run in _runs(data).items():
-        found = _mode_and_budget(name)
-        assert found is not None
-        rows = run["per_sample"]
-        about = about_run({**data, **({"meta": run["meta"]} if "meta" in run else {})}, path, len(rows))
+    for listed in runs_in(data, path.name):
+        told = listed.run.about
+        meta = {**(data.get("meta") or {}), "model": told.get("model"), "benchmark": told.get("task", "")}
+        about = about_run({"meta": meta | {"seed": told.get("seed")}}, path, len(listed.rows))
+        found = ("think" if listed.run.mode == "think" else "nothink", listed.run.budget)
         build = ArmBuilder(path.name, *found, **about, provenance={"format": Format.SWEEP})
-        _plain(build, rows, path, (name, "per_sample"))
+        _plain(build, listed.rows, path, listed.keys)
         builders.append(build)
     return finish(builders, questions), []
+
+
+def _is_named(listed: Listed) -> bool:
+    """Rows as the authors write them, under a name that says mode and budget and nothing else."""
+    names = {"idx", "correct", "tokens"} <= set(listed.rows[0])
+    return names and bool(listed.run.mode and listed.run.budget) and not listed.run.name and listed.ids is None
 
 
 def _single(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list[str]]:
