@@ -44,7 +44,13 @@ FIELDS = st.sampled_from(
         "ended",
         "doc_id",
         "resps",
+        *("output", "response", "choices", "messages", "pred", "sample", "thinking", "error", "method", "latency"),
+        *("outputs", "text", "usage", "completion_tokens", "hit_budget", "level", "task", "answer", "question"),
     ]
+)
+KEYS = ["think_512", "nothink", "results", "Qwen3-8B", "meta", "seed1", "per_sample", "x"]
+JSON_VALUE = st.recursive(
+    VALUE, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=3)
 )
 ROWS = st.lists(st.dictionaries(FIELDS, VALUE, max_size=8), max_size=6)
 QUIET = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -63,6 +69,27 @@ def _attempt(path: Path) -> None:
     else:
         assert found.rows > 0
         json.loads(as_json(found), parse_constant=pytest.fail)
+
+
+DEEP_ROWS = st.lists(st.dictionaries(FIELDS, JSON_VALUE, min_size=1, max_size=8), min_size=1, max_size=4)
+
+
+@QUIET
+@given(DEEP_ROWS)
+def test_any_nested_json_lines(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    _attempt(path)
+
+
+@QUIET
+@given(
+    st.recursive(DEEP_ROWS, lambda inner: st.dictionaries(st.sampled_from(KEYS), inner, min_size=1, max_size=3))
+)
+def test_any_document_with_rows_inside(tmp_path: Path, value: Any) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(value))
+    _attempt(path)
 
 
 @QUIET
@@ -89,9 +116,6 @@ def test_any_csv(tmp_path: Path, body: str) -> None:
     _attempt(path)
 
 
-JSON_VALUE = st.recursive(
-    VALUE, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=3)
-)
 SHAPES = st.sampled_from(
     [
         {"per_sample": {"think_8": "ROWS"}, "meta": {}},

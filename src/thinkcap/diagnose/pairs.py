@@ -231,7 +231,7 @@ def aligned(arms: Sequence[Arm]) -> list[Arm]:
 def _one_seed(arm: Arm, other: Arm) -> Arm:
     """Of pooled seeds the other arm's, or the least, where the other has only one: an answer counts once."""
     seeds = arm.extra.get("seed")
-    if seeds is None or "seed" in other.extra:
+    if seeds is None or len(seeds) == 0 or "seed" in other.extra:
         return arm
     chosen = other.seed if other.seed is not None and bool((seeds == other.seed).any()) else seeds.min()
     return arm.take(np.asarray(seeds == chosen))
