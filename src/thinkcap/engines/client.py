@@ -32,6 +32,8 @@ Json = Mapping[str, Any]
 
 ANSWER_BYTES = 2**24
 STREAM_BYTES = 2**28
+_IDLE_BYTES = 2**22
+"""Comments and the like between two events: a server that is busy says so now and then."""
 _ERROR_BYTES = 8192
 _HEAD_BYTES = 2**14
 _TAIL_S = 1.0
@@ -126,18 +128,25 @@ class Client:
                     wait_s = min(self.retry.first_byte_s, tries.left_s)
                     async with asyncio.timeout(wait_s):
                         response = await self._begun("POST", path, body, tries.left_s)
-                    reader, size = EventReader(), 0
+                    reader, size, idle = EventReader(), 0, 0
                     while not reader.done:
                         async with asyncio.timeout(min(wait_s, tries.left_s)):
                             chunk = await response.content.readany()
                         if not chunk:
                             break
+                        batch = reader.feed(chunk)
                         size += len(chunk)
-                        if size > STREAM_BYTES:
-                            raise self._garbled(path, f"a stream of more than {STREAM_BYTES} bytes")
-                        if batch := reader.feed(chunk):
+                        idle = 0 if batch else idle + len(chunk)
+                        if size > STREAM_BYTES or idle > _IDLE_BYTES:
+                            raise self._too_much(
+                                path, f"a stream of more than {STREAM_BYTES} bytes, or of no events"
+                            )
+                        if batch:
                             wait_s = self.retry.between_bytes_s
                             yield batch
+                        else:
+                            # Bytes that are there already never make us wait; let others have their turn.
+                            await asyncio.sleep(0)
                 await _to_the_end(response)
                 return
             except EngineError as err:
@@ -202,13 +211,15 @@ class Client:
         return response
 
     async def _read(self, path: str, response: aiohttp.ClientResponse) -> bytes:
-        raw = bytearray()
+        parts: list[bytes] = []
+        size = 0
         while chunk := await response.content.readany():
-            raw += chunk
-            if len(raw) > ANSWER_BYTES:
+            parts.append(chunk)
+            size += len(chunk)
+            if size > ANSWER_BYTES:
                 response.close()
-                raise self._garbled(path, f"an answer of more than {ANSWER_BYTES} bytes")
-        return bytes(raw)
+                raise self._too_much(path, f"an answer of more than {ANSWER_BYTES} bytes")
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _taken(self, path: str, data: bytes, take: Callable[[Any], bool], read: Callable[[bytes], Any]) -> bool:
         try:
@@ -249,7 +260,7 @@ class Client:
         except aiohttp.ClientError as err:
             raise self._garbled(path, f"broken HTTP ({type(err).__name__})") from err
         except EventTooLarge as err:
-            raise self._garbled(path, str(err)) from err
+            raise self._too_much(path, str(err)) from err
 
     def _at(self, path: str) -> str:
         return f"{self.base}{path}"
@@ -268,6 +279,12 @@ class Client:
 
     def _garbled(self, path: str, what: str) -> EngineGarbled:
         return EngineGarbled(f"{self._at(path)} sent {self._mask(what)}; is it an OpenAI-compatible server?")
+
+    def _too_much(self, path: str, what: str) -> EngineGarbled:
+        """No use in asking again for what never ends."""
+        error = self._garbled(path, what)
+        error.retriable = False
+        return error
 
     def _refusal(self, path: str, status: int, words: str, retry_after: str | None) -> EngineRefused:
         hint = {
