@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from thinkcap import study
+from thinkcap.api import study
 from thinkcap.cli.diagnose import command
 from thinkcap.policies.registry import POLICIES
 from thinkcap.study.cascades import CASCADES
