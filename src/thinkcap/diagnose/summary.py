@@ -11,7 +11,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replace_text
@@ -20,8 +20,10 @@ from thinkcap.diagnose.runs import configurations
 from thinkcap.logs.door import read
 from thinkcap.statistics.precision import proportion
 from thinkcap.study.rows import Row, read_parquet
-from thinkcap.study.run import Result
 from thinkcap.study.values import FREE, Price
+
+if TYPE_CHECKING:
+    from thinkcap.study.run import Result
 
 
 def conclude(result: Result) -> dict[str, Any]:
