@@ -40,8 +40,10 @@ def plain(folder: Path, prompts: list[tuple[int, ...]]) -> list[tuple[int, ...]]
     return written
 
 
-async def test_a_batch_that_others_join_gives_the_tokens_of_generate() -> None:
-    engine = await open_engine(str(pebble_hf()), concurrency=5)
+@pytest.mark.parametrize("batching", ["batch", "lanes", "waves"])
+async def test_a_batch_that_others_join_gives_the_tokens_of_generate(batching: str) -> None:
+    engine = await open_engine(str(pebble_hf()), concurrency=5, batching=batching)
+    assert engine.card.batching == batching
     assert engine.card.dtype == "float32"
     limits = [LIMIT, 24, 60, 1]
     requests = [asked(n, mode, limits[n]) for n in range(4) for mode in ("think", "nothink")]
@@ -70,8 +72,9 @@ async def test_it_agrees_with_llama_cpp_on_the_tiny_model(tiny: Path, tiny_hf: P
     assert texts[0] == texts[1]
 
 
-async def test_sampling_alone_and_in_company_is_the_same(tiny_hf: Path) -> None:
-    engine = await open_engine(str(tiny_hf), concurrency=4)
+@pytest.mark.parametrize("batching", ["batch", "lanes"])
+async def test_sampling_alone_and_in_company_is_the_same(tiny_hf: Path, batching: str) -> None:
+    engine = await open_engine(str(tiny_hf), concurrency=4, batching=batching)
     drawn = [asked(n, budget=30, sampling=Sampling(1.0, 0.9, n)) for n in range(6)]
     alone = [(await complete(engine, request)).ids for request in drawn]
     together = await asyncio.gather(*(complete(engine, request) for request in drawn))
@@ -79,8 +82,9 @@ async def test_sampling_alone_and_in_company_is_the_same(tiny_hf: Path) -> None:
     await engine.aclose()
 
 
-async def test_a_cancelled_flow_leaves_its_place_to_others(tiny_hf: Path) -> None:
-    engine = await open_engine(str(tiny_hf), concurrency=1)
+@pytest.mark.parametrize("batching", ["batch", "lanes", "waves"])
+async def test_a_cancelled_flow_leaves_its_place_to_others(tiny_hf: Path, batching: str) -> None:
+    engine = await open_engine(str(tiny_hf), concurrency=1, batching=batching)
     endless = asyncio.create_task(complete(engine, asked(1, budget=1500, sampling=Sampling(3.0, 1.0, 5))))
     await asyncio.sleep(0.05)
     endless.cancel()
@@ -120,3 +124,23 @@ async def test_a_failing_step_fails_those_in_flight_and_nobody_after(
     monkeypatch.setattr(Batch, "join", honest)
     assert (await complete(engine, asked(1, budget=5))).generated > 0
     await engine.aclose()
+
+
+async def test_lanes_close_up_and_slots_are_given_up_without_changing_a_token() -> None:
+    """Short and long chains, more of them than lanes: lanes move, the cache is shifted both ways."""
+    engine = await open_engine(str(pebble_hf()), concurrency=6, batching="lanes")
+    limits = [400, 3, 40, 700, 1, 90, 33, 300, 64, 5, 129, 31]
+    requests = [asked(n, "think", limit) for n, limit in enumerate(limits)]
+    done = await asyncio.gather(*(complete(engine, request) for request in requests))
+    alone = [await complete(engine, request) for request in requests[::-1]]
+    await engine.aclose()
+    assert [c.ids for c in done] == [c.ids for c in alone[::-1]]
+    assert all(c.generated <= r.budget for c, r in zip(done, requests, strict=True))
+
+
+async def test_a_model_takes_the_way_its_layers_allow(tiny_hf: Path) -> None:
+    engine = await open_engine(str(tiny_hf))
+    assert engine.card.batching == "batch"
+    await engine.aclose()
+    with pytest.raises(ConfigError, match="did you mean 'lanes'"):
+        await open_engine(str(tiny_hf), batching="lane")

@@ -51,6 +51,8 @@ class EngineCard:
     dtype: str = ""
     version: str = ""
     hardware: str = ""
+    batching: str = ""
+    """How the engine writes several sequences at once, where it is ours."""
 
     @property
     def modes(self) -> tuple[Mode, ...]:

@@ -25,6 +25,9 @@ from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Request, Sampling
 from thinkcap.engines.binding import constraints, fitting, grammar
 from thinkcap.engines.hf_batch import Batch, Job
+from thinkcap.engines.hf_cache import fits
+from thinkcap.engines.hf_lanes import Lanes
+from thinkcap.engines.hf_waves import Wave
 from thinkcap.engines.hf_words import Shown, Words
 from thinkcap.engines.manner import CLOSE, Manner, NothinkBy, check_nothink_by
 from thinkcap.engines.splice import Splicer
@@ -33,6 +36,7 @@ _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _CPU_FLOWS, _GPU_FLOWS = 16, 128
 _PREFILL = 16384
 """Prompt tokens, padding included, that are read at once before the running sequences get their next token."""
+_BATCHINGS = ("auto", "lanes", "batch", "waves")
 _OUTSIDE = ("linear", "mamba", "conv", "recurrent")
 """Kinds of layers without a cache of keys and values that could be moved and joined."""
 
@@ -46,11 +50,19 @@ async def open_engine(
     prompts: Prompts = PROMPTS,
     device: str = "auto",
     dtype: str = "auto",
+    batching: str = "auto",
 ) -> Engine:
-    """`dtype` auto is float32 on the CPU and what the model was saved in on a GPU."""
+    """`dtype` auto is float32 on the CPU and what the model was saved in on a GPU.
+
+    `batching` auto is `lanes` (one static cache) on a GPU where the model's layers allow it, `waves` (all begin
+    and end together) where layers keep a state that cannot be joined, and else `batch` (a cache that is joined
+    and cut as sequences come and go).
+    """
     check_nothink_by(nothink_by)
     if dtype not in _DTYPES:
         raise ConfigError(f"unknown dtype '{dtype}'{nearest(dtype, _DTYPES)}")
+    if batching not in _BATCHINGS:
+        raise ConfigError(f"unknown batching '{batching}'{nearest(batching, _BATCHINGS)}")
     if concurrency < 0:
         raise ConfigError("concurrency cannot be negative; 0 lets thinkcap choose")
     folder, network, tokenizer = await asyncio.to_thread(_load, model, device, dtype)
@@ -66,6 +78,7 @@ async def open_engine(
     import transformers
 
     gpu = network.device.type == "cuda"
+    way = _way(config, batching, gpu, folder)
     card = EngineCard(
         engine="hf",
         model=folder.name,
@@ -78,6 +91,7 @@ async def open_engine(
         dtype=kind,
         version=f"transformers {transformers.__version__}, torch {torch.__version__}",
         hardware=torch.cuda.get_device_name(network.device) if gpu else platform.machine(),
+        batching=way,
     )
     return HfEngine(network, words, card, manner)
 
@@ -144,7 +158,7 @@ class HfEngine:
 
     def _work(self, network: Any) -> None:
         """The model's thread: newcomers in, a token for all, those who are done out."""
-        batch = Batch(network, self._words.pad)
+        batch = _written_by(self.card, network, self._words.pad)
         by_job: dict[Job, _Waiting] = {}
         while True:
             with self._changed:
@@ -152,7 +166,7 @@ class HfEngine:
                     self._changed.wait()
                 if self._closed:
                     break
-                new = self._newcomers(len(batch))
+                new = self._newcomers(batch)
             by_job |= {waiting.job: waiting for waiting in new}
             try:
                 done = batch.join([waiting.job for waiting in new]) if new else []
@@ -169,10 +183,12 @@ class HfEngine:
         for waiting in (*by_job.values(), *self._line):
             waiting.fail(EngineError(f"the engine of '{self.card.model}' was closed while it wrote"))
 
-    def _newcomers(self, running: int) -> list[_Waiting]:
+    def _newcomers(self, batch: Batch | Lanes | Wave) -> list[_Waiting]:
         new: list[_Waiting] = []
         longest = 0
-        while self._line and running + len(new) < self.card.concurrency:
+        while self._line and len(batch) + len(new) < self.card.concurrency:
+            if not batch.takes(self._line[0].job, [waiting.job for waiting in new]):
+                break
             longest = max(longest, len(self._line[0].job.prompt))
             if new and longest * (len(new) + 1) > _PREFILL:
                 break
@@ -219,7 +235,7 @@ def _load(model: str, device: str, dtype: str) -> tuple[Path, Any, Any]:
     folder = Path(model).expanduser().resolve()
     try:
         import torch
-        from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoModelForCausalLM, AutoTokenizer
         from transformers.utils.logging import disable_progress_bar
     except ImportError as err:
         raise ConfigError(f"transformers models need an extra: pip install 'thinkcap[hf]' ({err})") from err
@@ -227,10 +243,6 @@ def _load(model: str, device: str, dtype: str) -> tuple[Path, Any, Any]:
     where = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     kind = "float32" if dtype == "auto" and where == "cpu" else dtype
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        layers = getattr(config.get_text_config(), "layer_types", None) or ()
-        if odd := sorted({name for name in layers if any(word in name for word in _OUTSIDE)}):
-            raise Unsupported(f"'{folder}' has layers of kind {', '.join(odd)}; serve it with vLLM or SGLang")
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         network = AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, dtype=kind if kind == "auto" else getattr(torch, kind)
@@ -244,6 +256,25 @@ def _load(model: str, device: str, dtype: str) -> tuple[Path, Any, Any]:
     if not tokenizer.chat_template:
         raise ConfigError(f"the tokenizer in '{folder}' has no chat template; wanted a model made for chat")
     return folder, network, tokenizer
+
+
+def _written_by(card: EngineCard, network: Any, pad: int) -> Batch | Lanes | Wave:
+    if card.batching == "lanes":
+        return Lanes(network, pad, card.concurrency)
+    return Wave(network, pad) if card.batching == "waves" else Batch(network, pad)
+
+
+def _way(config: Any, wanted: str, gpu: bool, folder: Path) -> str:
+    """How sequences are written together: the quickest way that the model's layers allow."""
+    layers = getattr(config, "layer_types", None) or ()
+    stateful = any(word in str(name) for name in layers for word in _OUTSIDE)
+    if wanted == "auto":
+        return "waves" if stateful else "lanes" if gpu and fits(config) else "batch"
+    if stateful and wanted != "waves":
+        raise Unsupported(f"'{folder}' has layers whose state cannot be joined; use batching waves, not {wanted}")
+    if wanted == "lanes" and not fits(config):
+        raise Unsupported(f"'{folder}' has layers that a static cache does not fit; use batching batch")
+    return wanted
 
 
 def _failure(err: Exception, card: EngineCard) -> EngineError:

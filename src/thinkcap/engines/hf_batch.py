@@ -65,55 +65,32 @@ class Batch:
     def join(self, jobs: Sequence[Job]) -> list[Job]:
         """Reads the prompts and writes a token for each; returns those that are done with it."""
         import torch
-        from transformers import DynamicCache
 
+        logits, cache = read_prompts(self._model, self._pad, jobs)
         longest = max(len(job.prompt) for job in jobs)
         padded = torch.tensor([longest - len(job.prompt) for job in jobs], device=self._model.device)
-        rows = [[self._pad] * (longest - len(job.prompt)) + list(job.prompt) for job in jobs]
-        # Without a configuration every layer keeps all of its past: windows are the mask's business, and caches
-        # of different length can be joined.
-        cache = DynamicCache()
-        self._choose(jobs, self._forward(rows, padded, cache, 0))
+        self._choose(jobs, logits)
         self._merge(jobs, cache, padded)
         return self._leave()
+
+    def takes(self, job: Job, new: Sequence[Job]) -> bool:
+        """Whether one more may join beside those who are about to."""
+        return True
 
     def step(self) -> list[Job]:
         """One more token for every sequence; returns those that are done."""
         past = int(self._cache.get_seq_length())
-        logits = self._forward([[job.ids[-1]] for job in self._jobs], self._padded, self._cache, past)
+        rows = [[job.ids[-1]] for job in self._jobs]
+        logits = _forward(self._model, rows, self._padded, self._cache, past)
         self._choose(self._jobs, logits)
         return self._leave()
 
     def clear(self) -> None:
         self._jobs, self._cache, self._padded = [], None, None
 
-    def _forward(self, rows: list[list[int]], padded: Any, cache: Any, past: int) -> Any:
-        import torch
-        from torch.nn.attention import SDPBackend, sdpa_kernel
-
-        # Not cuDNN's attention: it makes a new plan for every length, so for every token, and that takes longer
-        # than all the rest of a step.
-        kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-        device = self._model.device
-        ids = torch.tensor(rows, device=device)
-        columns = torch.arange(past + ids.shape[1], device=device)
-        seen = (columns[None, :] >= padded[:, None]).long()
-        places = (columns[None, past:] - padded[:, None]).clamp(min=0)
-        with torch.inference_mode(), sdpa_kernel(kernels):
-            out = self._model(
-                input_ids=ids,
-                attention_mask=seen,
-                position_ids=places,
-                past_key_values=cache,
-                use_cache=True,
-                logits_to_keep=1,
-            )
-        return out.logits[:, -1].float()
-
     def _choose(self, jobs: Sequence[Job], logits: Any) -> None:
-        best = logits.argmax(-1).tolist()
-        for row, job in enumerate(jobs):
-            job.take(best[row] if job.sampling.greedy else _drawn(logits[row], job))
+        for job, token in zip(jobs, chosen(jobs, logits), strict=True):
+            job.take(token)
 
     def _merge(self, jobs: Sequence[Job], cache: Any, padded: Any) -> None:
         import torch
@@ -151,6 +128,52 @@ class Batch:
         return gone
 
 
+def read_prompts(model: Any, pad: int, jobs: Sequence[Job]) -> tuple[Any, Any]:
+    """The logits behind each prompt and a cache in which all prompts end in the last column."""
+    import torch
+    from transformers import DynamicCache
+
+    longest = max(len(job.prompt) for job in jobs)
+    padded = torch.tensor([longest - len(job.prompt) for job in jobs], device=model.device)
+    rows = [[pad] * (longest - len(job.prompt)) + list(job.prompt) for job in jobs]
+    # Without a configuration every layer keeps all of its past: windows are the mask's business, and caches
+    # of different length can be joined.
+    cache = DynamicCache()
+    return _forward(model, rows, padded, cache, 0), cache
+
+
+def _forward(model: Any, rows: list[list[int]], padded: Any, cache: Any, past: int) -> Any:
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    # Not cuDNN's attention: it makes a new plan for every length, so for every token, and that takes longer
+    # than all the rest of a step.
+    kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    device = model.device
+    ids = torch.tensor(rows, device=device)
+    columns = torch.arange(past + ids.shape[1], device=device)
+    seen = (columns[None, :] >= padded[:, None]).long()
+    places = (columns[None, past:] - padded[:, None]).clamp(min=0)
+    with torch.inference_mode(), sdpa_kernel(kernels):
+        out = model(
+            input_ids=ids,
+            attention_mask=seen,
+            position_ids=places,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+    return out.logits[:, -1].float()
+
+
+def chosen(jobs: Sequence[Job], logits: Any) -> list[int]:
+    """The next token of each: the likeliest, or one by chance; a job that is done draws nothing."""
+    best: list[int] = logits.argmax(-1).tolist()
+    return [
+        best[row] if job.sampling.greedy or job.done else _drawn(logits[row], job) for row, job in enumerate(jobs)
+    ]
+
+
 def _moved(states: Any, width: int) -> Any:
     """The same states, ending in column `width`."""
     import torch
@@ -159,14 +182,22 @@ def _moved(states: Any, width: int) -> Any:
 
 
 def _drawn(logits: Any, job: Job) -> int:
-    """One number by chance a token, so that a shorter run draws the same beginning."""
+    """The token that the job's next number falls on."""
     import torch
 
-    if job.random is None:
-        job.random = torch.Generator().manual_seed(job.sampling.seed)
+    number = drawn_number(job)
     chances, tokens = torch.softmax(logits.cpu() / job.sampling.temperature, -1).sort(descending=True, stable=True)
     summed = chances.cumsum(-1)
     # The smallest set whose chances reach top_p; the likeliest is always in it.
     inside = max(1, int((summed - chances < job.sampling.top_p).sum()))
-    chance = torch.rand((), generator=job.random) * summed[inside - 1]
+    chance = number * summed[inside - 1]
     return int(tokens[min(int(torch.searchsorted(summed[:inside], chance, right=True)), inside - 1)])
+
+
+def drawn_number(job: Job) -> float:
+    """The job's next number between 0 and 1: one a token, so that a shorter run draws the same beginning."""
+    import torch
+
+    if job.random is None:
+        job.random = torch.Generator().manual_seed(job.sampling.seed)
+    return float(torch.rand((), generator=job.random))

@@ -1,0 +1,69 @@
+"""Sequences that begin and end together: for models whose layers keep a state that cannot be cut out and joined.
+
+Linear attention and state-space layers have no keys and values of single tokens, only a state of all so far. The
+model's own cache holds it; who is done waits for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thinkcap.engines.hf_batch import Job, chosen
+
+
+class Wave:
+    def __init__(self, model: Any, pad: int) -> None:
+        self._model, self._pad = model, pad
+        self._jobs: list[Job] = []
+        self._told: set[Job] = set()
+        self._cache: Any = None
+        self._seen: Any = None
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        return tuple(self._jobs)
+
+    def takes(self, job: Job, new: Sequence[Job]) -> bool:
+        """Nobody joins a wave that runs, and all prompts of one have one length: padding would enter the state."""
+        return not self._jobs and all(len(job.prompt) == len(other.prompt) for other in new)
+
+    def join(self, jobs: Sequence[Job]) -> list[Job]:
+        self._jobs, self._told, self._cache = list(jobs), set(), None
+        self._forward([list(job.prompt) for job in jobs])
+        return self._done()
+
+    def step(self) -> list[Job]:
+        """One more token for those who are not done; the others write on unheard."""
+        if all(job.done for job in self._jobs):
+            return self._done()
+        self._forward([[job.ids[-1]] for job in self._jobs])
+        return self._done()
+
+    def clear(self) -> None:
+        self._jobs, self._told, self._cache = [], set(), None
+
+    def _forward(self, rows: list[list[int]]) -> None:
+        import torch
+
+        with torch.inference_mode():
+            out = self._model(
+                input_ids=torch.tensor(rows, device=self._model.device),
+                past_key_values=self._cache,
+                use_cache=True,
+                logits_to_keep=1,
+            )
+        self._cache = out.past_key_values
+        for job, token in zip(self._jobs, chosen(self._jobs, out.logits[:, -1].float()), strict=True):
+            if not job.done:
+                job.take(token)
+
+    def _done(self) -> list[Job]:
+        found = [job for job in self._jobs if job.done and job not in self._told]
+        self._told |= set(found)
+        if all(job.done for job in self._jobs):
+            self.clear()
+        return found
