@@ -13,7 +13,7 @@ import hashlib
 import platform
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Request, Sampling
 from thinkcap.engines.binding import constraints, fitting, grammar
-from thinkcap.engines.hf_batch import Batch, Job
+from thinkcap.engines.hf_batch import PREFILL, Batch, Job
 from thinkcap.engines.hf_cache import fits
 from thinkcap.engines.hf_lanes import Lanes
 from thinkcap.engines.hf_waves import Wave
@@ -34,8 +34,6 @@ from thinkcap.engines.splice import Splicer
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _CPU_FLOWS, _GPU_FLOWS = 16, 128
-_PREFILL = 16384
-"""Prompt tokens, padding included, that are read at once before the running sequences get their next token."""
 _BATCHINGS = ("auto", "lanes", "batch", "waves")
 _OUTSIDE = ("linear", "mamba", "conv", "recurrent")
 """Kinds of layers without a cache of keys and values that could be moved and joined."""
@@ -169,7 +167,8 @@ class HfEngine:
                 new = self._newcomers(batch)
             by_job |= {waiting.job: waiting for waiting in new}
             try:
-                done = batch.join([waiting.job for waiting in new]) if new else []
+                # All who fit come in before anyone goes on: a step costs nearly the same for few as for many.
+                done = [job for group in _read_together(new) for job in batch.join(group)]
                 done += batch.step() if batch else []
             except (RuntimeError, ValueError, IndexError) as err:
                 # Out of memory, or a request the model cannot take: those in flight fail, the next may work.
@@ -185,12 +184,8 @@ class HfEngine:
 
     def _newcomers(self, batch: Batch | Lanes | Wave) -> list[_Waiting]:
         new: list[_Waiting] = []
-        longest = 0
         while self._line and len(batch) + len(new) < self.card.concurrency:
             if not batch.takes(self._line[0].job, [waiting.job for waiting in new]):
-                break
-            longest = max(longest, len(self._line[0].job.prompt))
-            if new and longest * (len(new) + 1) > _PREFILL:
                 break
             waiting = self._line.popleft()
             if not waiting.job.cancelled:
@@ -256,6 +251,18 @@ def _load(model: str, device: str, dtype: str) -> tuple[Path, Any, Any]:
     if not tokenizer.chat_template:
         raise ConfigError(f"the tokenizer in '{folder}' has no chat template; wanted a model made for chat")
     return folder, network, tokenizer
+
+
+def _read_together(new: Sequence[_Waiting]) -> Iterator[list[Job]]:
+    """Prompts of like length in one go, so that little of what is read is padding."""
+    group: list[Job] = []
+    for job in sorted((waiting.job for waiting in new), key=lambda job: len(job.prompt)):
+        if group and len(job.prompt) * (len(group) + 1) > PREFILL:
+            yield group
+            group = []
+        group.append(job)
+    if group:
+        yield group
 
 
 def _written_by(card: EngineCard, network: Any, pad: int) -> Batch | Lanes | Wave:

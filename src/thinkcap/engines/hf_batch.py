@@ -17,6 +17,9 @@ from typing import Any
 
 from thinkcap.core.types import Sampling
 
+PREFILL = 16384
+"""Prompt tokens, padding included, that are read at once."""
+
 
 @dataclass(eq=False)
 class Job:

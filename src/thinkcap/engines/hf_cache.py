@@ -53,12 +53,14 @@ def _attention(
         found = sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
         return found[0], None
     lanes, heads, _, size = query.shape
-    groups = key.shape[1]
+    groups, slots = key.shape[1:3]
     # Heads that share keys are rows of one matrix: the keys are read once, not once a head.
-    rows = query.view(lanes, groups, heads // groups, size)
-    scores = torch.matmul(rows, key.transpose(2, 3)).float() * (scaling or size**-0.5)
-    weights = torch.softmax(scores + attention_mask, dim=-1).to(value.dtype)
-    return torch.matmul(weights, value).view(lanes, 1, heads, size), None
+    rows = query.view(lanes * groups, heads // groups, size)
+    keys, values = key.reshape(-1, slots, size), value.reshape(-1, slots, size)
+    bias = attention_mask.view(lanes * groups, heads // groups, slots)
+    scores = torch.baddbmm(bias, rows, keys.transpose(1, 2), alpha=scaling or size**-0.5)
+    weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype)
+    return torch.bmm(weights, values).view(lanes, 1, heads, size), None
 
 
 class LaneCache:
@@ -69,6 +71,7 @@ class LaneCache:
     def __init__(self, model: Any) -> None:
         config = model.config.get_text_config()
         self._layers = config.num_hidden_layers
+        self._queries = config.num_attention_heads
         self._heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         self._size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         self._dtype, self._device = model.dtype, model.device
@@ -105,10 +108,13 @@ class LaneCache:
         self.bias, self.lanes, self.slots = bias, lanes, slots
         return True
 
-    def look(self, lanes: int, slots: int, slot: Any) -> None:
+    def look(self, lanes: int, slots: int, slot: Any) -> Any:
         """The part that the next step sees; the slot it writes becomes visible to every lane."""
         self._seen_lanes, self._seen_slots, self._slot = lanes, slots, slot
         self.bias[:lanes].index_fill_(1, slot, 0.0)
+        # Written out once a step for all layers, in the shape in which their scores are added to it.
+        seen = self.bias[:lanes, None, None, :slots].to(self._dtype)
+        return seen.expand(-1, self._heads, self._queries // self._heads, -1).contiguous()
 
     def update(self, keys: Any, values: Any, layer_idx: int, *_: Any, **__: Any) -> tuple[Any, Any]:
         held = self.keys[layer_idx][: self._seen_lanes], self.values[layer_idx][: self._seen_lanes]

@@ -23,7 +23,7 @@ from thinkcap.engines.hf_choice import Choice
 _LOOK = 32
 """Steps between two looks of the host: it costs a few of them to find out that a lane is free."""
 _LOOK_STREAMED = 4
-_SLOTS = 256
+_SLOTS = 128
 """Slots are looked at by this many at a time: a graph for each."""
 
 
@@ -144,6 +144,8 @@ class Lanes:
         most = min(self._most, max(lanes, self._room // max(slots, self._cache.slots)))
         if self._cache.grow(most, slots, self._slot):
             self._graphs.clear()
+            # The graphs' memory went with them; the next ones share a new pool.
+            self._pool = None
         self._choice.grow(self._cache.lanes, _LOOK)
 
     def _captured(self, lanes: int, slots: int, drawn: bool) -> Any:
@@ -176,10 +178,9 @@ class Lanes:
 
     def _one(self, lanes: int, slots: int, drawn: bool) -> None:
         choice = self._choice
-        self._cache.look(lanes, slots, choice.slot)
         out = self._model(
             input_ids=choice.token[:lanes, None],
-            attention_mask=self._cache.bias[:lanes, None, None, :slots],
+            attention_mask=self._cache.look(lanes, slots, choice.slot),
             position_ids=choice.place[:lanes, None],
             past_key_values=self._cache,
             use_cache=True,

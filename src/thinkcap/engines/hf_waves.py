@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thinkcap.engines.hf_batch import Job, chosen
+from thinkcap.engines.hf_batch import PREFILL, Job, chosen
 
 
 class Wave:
@@ -29,7 +29,8 @@ class Wave:
 
     def takes(self, job: Job, new: Sequence[Job]) -> bool:
         """Nobody joins a wave that runs, and all prompts of one have one length: padding would enter the state."""
-        return not self._jobs and all(len(job.prompt) == len(other.prompt) for other in new)
+        alike = all(len(job.prompt) == len(other.prompt) for other in new)
+        return not self._jobs and alike and (not new or len(job.prompt) * (len(new) + 1) <= PREFILL)
 
     def join(self, jobs: Sequence[Job]) -> list[Job]:
         self._jobs, self._told, self._cache = list(jobs), set(), None
