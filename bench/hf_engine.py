@@ -1,7 +1,8 @@
 """The `hf` engine beside transformers' own `generate` on this machine: tokens a second, and are they the same?
 
     python bench/hf_engine.py --model src/thinkcap/model/pebble --dtype float32 --out pebble.json
-    python bench/hf_engine.py --model random:qwen3-8b --tokens 512 --plain-tokens 64 --out random.json
+    python bench/hf_engine.py --model random:qwen3-8b --tokens 512 --plain-tokens 64 --task family:arithmetic \\
+        --out random.json
     python bench/hf_engine.py --told pebble.json random.json --page docs/servers.md
 
 `random:SHAPE` writes a model of that shape with random weights into a folder of its own first. It ends no turn
@@ -202,14 +203,16 @@ def told(found: Sequence[dict[str, Any]]) -> str:
     lines = []
     for one in found:
         lines += [
-            f"`{one['model']}`, {one['dtype']}, {one['hardware']} ({one['version']}), batching `{one['batching']}`, "
-            f"prompts of {one['prompt_mean']:.0f} tokens, at most {one['tokens']} written each; opened in {one['opened_s']:.0f} s.",
+            f"`{one['model']}`, {one['dtype']}, {one['hardware']} ({one['version']}), "
+            f"batching `{one['batching']}`, prompts of {one['prompt_mean']:.0f} tokens, "
+            f"at most {one['tokens']} written each; opened in {one['opened_s']:.0f} s.",
             "",
-            "| sequences at once | engine, tokens/s | `generate`, tokens/s | ratio | of the floor | the same tokens |",
+            "| sequences | engine, tokens/s | `generate`, tokens/s | ratio | of the floor | the same tokens |",
             "|---|---|---|---|---|---|",
             *(
                 f"| {row['flows']} | {row['engine']:,.0f} | {row['generate']:,.0f} "
-                f"| {row['engine'] / row['generate']:.2f} | {row['engine'] / row['floor']:.0%} of {row['floor']:,.0f} "
+                f"| {row['engine'] / row['generate']:.2f} "
+                f"| {row['engine'] / row['floor']:.0%} of {row['floor']:,.0f} "
                 f"| {row['alike']} of {row['flows']} |"
                 for row in one["rows"]
             ),

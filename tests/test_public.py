@@ -48,3 +48,13 @@ def test_errors_come_out_of_the_other_thread() -> None:
     inside_loop_free = pytest.raises(thinkcap.ThinkcapError)
     with inside_loop_free:
         wait(fail())
+
+
+def test_a_room_does_not_hide_the_function_of_its_name() -> None:
+    import importlib
+
+    import thinkcap
+
+    assert callable(thinkcap.study)
+    importlib.import_module("thinkcap.study.run")
+    assert callable(thinkcap.study)
