@@ -73,7 +73,7 @@ def _extraction(e: Extraction, *, detail: bool) -> Sentence:
     numbers = {"cut": e.cut, "n": e.n, "alpha_e": e.alpha_e, "alpha_t": e.alpha_t, "recoverable": e.recoverable}
     if e.recovery is not None and e.direct is not None:
         lost = e.recovery.recoverable + e.recovery.residual
-        numbers |= {"residual": e.recovery.residual, "tax": lost}
+        numbers |= {"recoverable": e.recovery.recoverable, "residual": e.recovery.residual, "tax": lost}
         if e.recovery.recoverable > 0 and lost > 0:
             rest = e.recovery.residual
             left = f"{points(rest)} remain" if rest >= 0 else f"{points(-rest)} more are won"
@@ -109,6 +109,14 @@ def _theory(e: Extraction) -> Iterable[Sentence]:
             f"Predicted from one half of the questions, {e.split} gains {points(e.halves.predicted)} points over "
             f"{e.coupled}; the other half shows {points(e.halves.observed)}, which {fits}.",
             {"predicted": e.halves.predicted, "observed": e.halves.observed},
+            detail=True,
+        )
+    if e.derivability.pi is not None and not e.thinks_on:
+        yield Sentence(
+            f"The right answer stands in {percent(e.derivability.pi)} of the cut chains of {e.split}; there the "
+            f"answer pass is right in {percent(e.derivability.eta)}, elsewhere in "
+            f"{percent(e.derivability.without_gold)}.",
+            {"pi": e.derivability.pi, "eta": e.derivability.eta, "without_gold": e.derivability.without_gold},
             detail=True,
         )
     if e.derivability.trace_worth is not None and not e.thinks_on:
