@@ -14,7 +14,7 @@ import pytest
 from running import Client, gateway_running
 from wire import MODELS, NO, answer, resident_mb, upstream
 
-from thinkcap.engines.masking import Mask
+from thinkcap.engines.masking import Mask, sentence
 
 KEY = "sk-upstream-7f3a9c"
 URL = "/v1/chat/completions"
@@ -298,3 +298,24 @@ def test_what_looks_like_a_key_or_an_address_is_hidden(words: str, hidden: str) 
 def test_masking_leaves_ordinary_words_alone() -> None:
     words = "maximum context length of 4096 exceeded: 5000 tokens"
     assert Mask("k", "http://inner:1/v1")(words) == words
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "authorization" * 40_000,
+        "authorization:" + " " * 400_000,
+        "bearer " * 60_000,
+        "http" + "+" * 400_000 + "://x",
+        "http://" * 60_000,
+        "api_key='" * 50_000,
+        "\x1b[31m\u202e\n" * 50_000,
+        "{" * 200_000,
+        '{"error":' * 50_000,
+    ],
+)
+def test_a_servers_words_are_masked_in_time_that_grows_with_their_length(words: str) -> None:
+    said = Mask(KEY, "http://inner.example:8000/v1")(sentence(words))
+    assert len(said) <= 500
+    assert said.isprintable()

@@ -18,7 +18,7 @@ from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt
 from thinkcap.core.errors import ModelChanged
 from thinkcap.core.types import GREEDY, Question, Request, Sampling
 
-_SONG = Question("canary", ({"role": "user", "content": "Write one sentence about a river and a clock."},))
+_ASKED = Question("canary", ({"role": "user", "content": "Write one sentence about a river and a clock."},))
 _TOKENS = 12
 _CONFIRM = 2
 """Batched greedy decoding may differ from a lone one by itself: a difference must show this often again."""
@@ -48,24 +48,24 @@ class _Settable(Engine, Protocol):
 
 
 class Watched:
-    """An engine around an engine that sings the canary's song now and then."""
+    """An engine around an engine that asks the canary's question now and then."""
 
     def __init__(
-        self, engine: Engine, song: str, every: int, seconds: float, clock: Callable[[], float] = time.monotonic
+        self, engine: Engine, text: str, every: int, seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._engine = engine
-        self._song = song
+        self._text = text
         self._every, self._seconds, self._clock = every, seconds, clock
-        self._calls, self._sung = 0, clock()
+        self._calls, self._asked_at = 0, clock()
         self._lock = asyncio.Lock()
 
     @classmethod
     async def begin(cls, engine: _Settable, every: int, seconds: float) -> Watched:
-        """Sings once and puts the fingerprint on the card."""
-        song = await _sing(engine)
-        mark = hashlib.sha256(song.encode()).hexdigest()[:16]
+        """Asks once and puts the fingerprint on the card."""
+        text = await _canary_text(engine)
+        mark = hashlib.sha256(text.encode()).hexdigest()[:16]
         engine.card = replace(engine.card, fingerprint=f"{engine.card.model}-{mark}")
-        return cls(engine, song, every, seconds)
+        return cls(engine, text, every, seconds)
 
     @property
     def card(self) -> EngineCard:
@@ -89,10 +89,10 @@ class Watched:
         await self._engine.aclose()
 
     async def check_canary(self) -> None:
-        """Raises ModelChanged when the song is another one, and stays so."""
+        """Raises ModelChanged when the text is another one, and stays so."""
         for _ in range(1 + _CONFIRM):
-            if await _sing(self._engine) == self._song:
-                self._calls, self._sung = 0, self._clock()
+            if await _canary_text(self._engine) == self._text:
+                self._calls, self._asked_at = 0, self._clock()
                 return
         raise ModelChanged(
             f"the server at model '{self.card.model}' now says something else to the same question than at the "
@@ -100,10 +100,10 @@ class Watched:
         )
 
     def _due(self) -> bool:
-        return self._calls >= self._every or self._clock() - self._sung >= self._seconds
+        return self._calls >= self._every or self._clock() - self._asked_at >= self._seconds
 
 
-async def _sing(engine: Engine) -> str:
-    request = Request(_SONG, "think", _TOKENS, stage="canary")
+async def _canary_text(engine: Engine) -> str:
+    request = Request(_ASKED, "think", _TOKENS, stage="canary")
     output = await engine.generate(await engine.prompt(request), _TOKENS, GREEDY)
     return output.text
