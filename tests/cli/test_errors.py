@@ -42,7 +42,7 @@ def run(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
         (["study", "--max-cost", "1"], "needs a price"),
         (["study", "--price", "1,2"], "INPUT,CACHED,OUTPUT"),
         (["study", "--seeds", "1,1"], "different seeds"),
-        (["ask", "hi", "--cap", "0"], "--cap"),
+        (["ask", "hi", "--cap", "0"], "cap is 0; wanted at least 1 token"),
         (["ask", "hi", "--policy", "nope"], "unknown policy 'nope'"),
         (["traces", "show", "nowhere"], "no trace store"),
         (["traces", "prune", "nowhere"], "--unended or --longer-than"),

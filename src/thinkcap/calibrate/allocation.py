@@ -90,8 +90,8 @@ def _measured(passes: Mapping[tuple[str, int], Pass], asked: Sequence[Asked]) ->
             by_policy[label][budget] = found
     if "think" not in by_policy or not probe or not thought:
         raise DataError(
-            "an allocation needs nothink, think and close(reserve=...) or split(answer=...) at several caps; "
-            "see docs/allocation.md for a study that has them"
+            "an allocation needs nothink, think and close(reserve=...) or split(answer=...) at several caps, for "
+            "instance close(reserve=32) at 64,96,128,192,256; add them to the study and run it again"
         )
     caps = tuple(sorted(by_policy["think"]))
     fixed = {name: by for name, by in by_policy.items() if set(caps) <= set(by)}

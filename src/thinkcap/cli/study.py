@@ -16,7 +16,9 @@ import click
     "--task", "tasks", help="gsm8k, math500, bbh:NAME, families, family:NAME, a .jsonl or .csv; a,b for several."
 )
 @click.option("--data", help="Folder with the benchmarks' files (or set THINKCAP_DATA).")
-@click.option("--policy", "policies", help="Policies a,b(option=value), or all.")
+@click.option(
+    "--policy", "policies", help="Policies a,b(option=value), or all; `thinkcap policies` explains them."
+)
 @click.option("--budgets", help="64,128,256 or 64:1024:64.")
 @click.option("--preset", help="Policies and budgets by name: cascades, methods, gsm8k, math500, ...")
 @click.option("--limit", type=int, help="How many questions.")

@@ -21,6 +21,15 @@ from thinkcap.policies.registry import facts, parse
 
 
 def auto(question: Question, cap: int, *, table: str = "", prompts: Prompts = PROMPTS) -> Flow:
+    """Do what a study found best for this cap, and for this question where an allocator was fitted.
+
+        1               256             1024   <- caps
+        |nothink        |stop           |iris(first=96)       as the study found
+
+    The file (`table`) says which method serves which cap, and how long to think about a question.
+    Use it once a study of your own model and questions exists.
+    Without a file: no thinking below 256 tokens, `stop` from there on.
+    """
     entry = allocation(table).entry(cap)
     spec, notes = parse(entry.policy), {"auto": entry.policy}
     if entry.sure is not None:

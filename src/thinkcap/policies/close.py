@@ -19,9 +19,16 @@ def close(
     sentence: str = "",
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """`reserve` pays for the forced tokens too; by default an eighth of the cap, at least 32 if that fits.
+    """Think, then close the thought by force and answer in the same turn.
 
-    `sentence` is said at the end of the thought that is closed, in the model's own voice.
+        0                                 cap - reserve   cap
+        |thought .........................|</think>answer |
+
+    The answer's share is kept from the start, so the cap never ends in silence; the turn continues, so nothing is
+    generated twice. s1 and the native budgets of vLLM and llama.cpp do the same.
+    Use it first: it needs no second prompt and no answer kind, and it is what the gateway does without a profile.
+    `reserve` pays for the forced tokens too (an eighth of the cap, at least 32 if that fits); `sentence` is said
+    at the end of the closed thought, in the model's own voice.
     """
     if reserve is None:
         reserve = min(max(32, cap // 8), max(1, cap // 2))
@@ -37,7 +44,13 @@ def _forced(sentence: str, prompts: Prompts) -> str:
 
 
 def generous(question: Question, cap: int, *, prompts: Prompts = PROMPTS) -> Flow:
-    """Half the cap for the thought, half for the answer, the reserve really applied."""
+    """`close` with half of the cap kept for the answer.
+
+        0                        cap / 2                  cap
+        |thought ................|</think>answer          |
+
+    Use it where answers are long, such as code or proofs; for short answers it gives thinking too little room.
+    """
     return close(question, cap, reserve=cap // 2, prompts=prompts)
 
 

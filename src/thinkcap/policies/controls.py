@@ -15,7 +15,14 @@ def two_pass(
     answer: int | None = None,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """Half the cap to think, half to answer from the trace, also where the chain was complete."""
+    """Control: half of the cap to think, half to answer from the trace, always.
+
+        0                        cap / 2                  cap
+        |thought ................|answer pass             |
+
+    Unlike `split`, with its options, it makes the answer pass also where the thought ended.
+    Use it in a study to see what the second pass is worth by itself. Not for serving.
+    """
     think, answer = stages.shares(cap, think, answer, default=(0.5, 0.5))
     chain = yield from ask(stages.thinking(question, think, keep=min(answer, cap // 2)))
     final = yield from ask(stages.extraction(question, chain, answer, prompts))
@@ -23,7 +30,14 @@ def two_pass(
 
 
 def no_trace(question: Question, cap: int, *, mode: Mode = "nothink", prompts: Prompts = PROMPTS) -> Flow:
-    """The answer pass without any trace: what the prompt alone is worth, in either mode."""
+    """Control: the answer pass without any trace.
+
+        0                                                 cap
+        |answer pass, its prompt but no thought           |
+
+    It measures what the answer prompt alone is worth, in either `mode`.
+    Use it in a study beside `split` or `iris`: what these gain over it comes from the trace. Not for serving.
+    """
     final = yield from ask(stages.extraction(question, None, cap, prompts, mode=mode))
     return Answer(final.answer, stage="extract", completion=final)
 
@@ -36,7 +50,14 @@ def think_on_trace(
     answer: int | None = None,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """As `split`, but the answer pass thinks again: the trace's worth without leaving the mode."""
+    """Control: as `split`, but the answer pass thinks again.
+
+        0                                    3/4 cap      cap
+        |thought ............................|think|answer|
+
+    It separates the trace from the change of mode: what `split` gains over it comes from not thinking.
+    Use it in a study, also with models that cannot answer without thinking. Not for serving.
+    """
     think, answer = stages.shares(cap, think, answer, default=(0.75, 0.25))
     chain = yield from ask(stages.thinking(question, think, keep=answer))
     if chain.ended:
@@ -54,7 +75,15 @@ def placebo(
     answer: int | None = None,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """The answer pass with another question's trace: what any trace is worth. A study supplies the other."""
+    """Control: the answer pass with the trace of another question.
+
+        0                                      7/8 cap    cap
+        |thought about another question .......|answer pass|
+
+    It measures what any text of that length is worth. A study supplies the other question; the options are those
+    of `split`.
+    Use it in a study: a method that gains over its placebo uses what the trace says. Not for serving.
+    """
     think, answer = stages.shares(cap, think, answer, default=(0.875, 0.125))
     chain = yield from ask(stages.thinking(other, think, keep=answer, shown="hidden"))
     final = yield from ask(stages.extraction(question, chain, answer, prompts))

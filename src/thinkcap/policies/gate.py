@@ -28,7 +28,17 @@ def gate(
     temperature: float = 0.7,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """`share` of the cap for the votes; what they leave is `otherwise`'s, by default IRIS+."""
+    """Vote first; where the voters do not agree, hand the question to another method.
+
+        0                   share                         cap
+        |s1 |s2 |s3 |s4 |s5 |                                 3 of 5 agree: that is the answer
+                            |otherwise ...................|   they do not: IRIS+ with the rest
+
+    Agreement is the sign of an easy question, found before any thinking is paid for.
+    Use it where samples are cheap (batched on a server) and the answer kind is known.
+    `at_least` votes must agree (3 of 5); `share` of the cap (half) is for them; `otherwise` is any method.
+    `samples`, `each` and `temperature` are those of `vote`.
+    """
     otherwise = otherwise or partial(iris_plus, prompts=prompts)
     each = each or max(1, int(cap * share) // samples)
     voted = yield from vote(question, cap, samples=samples, each=each, temperature=temperature)

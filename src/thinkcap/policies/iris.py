@@ -19,7 +19,16 @@ def iris(
     answer: int | None = None,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """Probe, thinking and answer budgets; by default a quarter, what remains, and an eighth of the cap."""
+    """Try without thinking; else think, and answer from the trace in a pass of its own.
+
+        0            first                cap - answer    cap
+        |probe ......|                                        ended: that is the answer
+                     |thought ............|answer pass    |   it did not: think, answer from the trace
+
+    `town` and `split` in one: easy questions stop at the probe, hard ones always get an answer.
+    Use it for mixed traffic under caps that cut many thoughts.
+    `first`, `think`, `answer`: budgets of the three passes, by default a quarter of the cap, the rest, an eighth.
+    """
     first, answer = stages.shares(cap, first, answer, default=(0.25, 0.125))
     quick = yield from ask(stages.probe(question, first, keep=answer))
     if quick.ended:
@@ -37,7 +46,15 @@ def iris_plus(
     retry: int | None = None,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """As IRIS with the extract-only system prompt and one retry on a weak reading; both are charged."""
+    """`iris` that asks only for the final answer, and asks again where it cannot read one.
+
+        0            first                                cap
+        |probe ......|thought ..........|answer pass|retry|
+
+    A system prompt asks the answer pass for the answer alone; a weak reading is repeated once. Both are charged.
+    Use it where answers are short and their kind is known.
+    `first`, `think` and `answer` are as in `iris`; `retry` is the second try's budget (half of `answer`).
+    """
     first, answer = stages.shares(cap, first, answer, default=(0.25, 0.125))
     retry = retry if retry is not None else max(1, answer // 2)
     quick = yield from ask(stages.probe(question, first, keep=answer + retry))

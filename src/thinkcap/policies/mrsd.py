@@ -22,7 +22,17 @@ def mrsd(
     rounds: int = 3,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """A quarter of the cap for the probe; the rest in equal rounds, a quarter of each for its answer."""
+    """Think and answer in rounds, each told the last answer, until two in a row agree.
+
+        0          first                                  cap
+        |probe ....|think|ans   |think|ans   |think|ans   |
+                    round 1      round 2      round 3
+
+    A finished thought does not end the loop; agreement does. Without it the majority decides, then the latest.
+    Use it where thousands of tokens are at hand and a right answer is worth them; small caps starve each round.
+    `first` is a quarter of the cap; `rounds` (3) share the rest, a quarter of each for its `answer` and
+    what remains to `think`.
+    """
     (first,) = stages.shares(cap, first, default=(0.25,))
     each = max(2, (cap - first) // rounds)
     answer = answer or max(1, each // 4)

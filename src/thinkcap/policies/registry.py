@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -22,31 +23,40 @@ from thinkcap.core.types import EMPTY, Mode, Question
 from thinkcap.policies.facts import Declared, Facts
 from thinkcap.policies.syntax import read, read_list, written
 
-POLICIES: Mapping[str, str] = MappingProxyType(
-    {
-        "nothink": "thinkcap.policies.nothink:nothink",
-        "think": "thinkcap.policies.think:think",
-        "think[heuristic]": "thinkcap.policies.think:think_heuristic",
-        "think[projection]": "thinkcap.policies.think:think_projection",
-        "close": "thinkcap.policies.close:close",
-        "generous": "thinkcap.policies.close:generous",
-        "split": "thinkcap.policies.split:split",
-        "town": "thinkcap.policies.town:town",
-        "town_plus": "thinkcap.policies.town:town_plus",
-        "iris": "thinkcap.policies.iris:iris",
-        "iris_plus": "thinkcap.policies.iris:iris_plus",
-        "mrsd": "thinkcap.policies.mrsd:mrsd",
-        "vote": "thinkcap.policies.vote:vote",
-        "gate": "thinkcap.policies.gate:gate",
-        "weighted_vote": "thinkcap.policies.weighted_vote:weighted_vote",
-        "two_pass": "thinkcap.policies.controls:two_pass",
-        "no_trace": "thinkcap.policies.controls:no_trace",
-        "think_on_trace": "thinkcap.policies.controls:think_on_trace",
-        "placebo": "thinkcap.policies.controls:placebo",
-        "stop": "thinkcap.policies.stop:stop",
-        "auto": "thinkcap.policies.auto:auto",
-    }
-)
+_TABLE: dict[str, str] = {
+    "nothink": "thinkcap.policies.nothink:nothink",
+    "think": "thinkcap.policies.think:think",
+    "think[heuristic]": "thinkcap.policies.think:think_heuristic",
+    "think[projection]": "thinkcap.policies.think:think_projection",
+    "close": "thinkcap.policies.close:close",
+    "generous": "thinkcap.policies.close:generous",
+    "split": "thinkcap.policies.split:split",
+    "town": "thinkcap.policies.town:town",
+    "town_plus": "thinkcap.policies.town:town_plus",
+    "iris": "thinkcap.policies.iris:iris",
+    "iris_plus": "thinkcap.policies.iris:iris_plus",
+    "mrsd": "thinkcap.policies.mrsd:mrsd",
+    "vote": "thinkcap.policies.vote:vote",
+    "gate": "thinkcap.policies.gate:gate",
+    "weighted_vote": "thinkcap.policies.weighted_vote:weighted_vote",
+    "two_pass": "thinkcap.policies.controls:two_pass",
+    "no_trace": "thinkcap.policies.controls:no_trace",
+    "think_on_trace": "thinkcap.policies.controls:think_on_trace",
+    "placebo": "thinkcap.policies.controls:placebo",
+    "stop": "thinkcap.policies.stop:stop",
+    "auto": "thinkcap.policies.auto:auto",
+}
+"""In the order a person reads them, and where a name is not that of its file."""
+_NO_POLICIES = ("controls", "facts", "methods", "registry", "stages", "syntax")
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """Policies whose file has their name: a new one needs no line here."""
+    here = sorted(path.stem for path in folder.glob("[a-z]*.py") if path.stem not in _NO_POLICIES)
+    return {name: f"thinkcap.policies.{name}:{name}" for name in here}
+
+
+POLICIES: Mapping[str, str] = MappingProxyType(_TABLE | _files(Path(__file__).parent))
 
 
 @dataclass(frozen=True)
@@ -195,7 +205,6 @@ def options_of(name: str) -> Mapping[str, str]:
     return MappingProxyType({p.name: _kind(p.annotation) for p in parameters[2:]})
 
 
-@lru_cache(maxsize=128)
 @lru_cache(maxsize=128)
 def defaults_of(name: str) -> Mapping[str, Any]:
     parameters = inspect.signature(_function(name)).parameters.values()

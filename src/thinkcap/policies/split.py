@@ -15,7 +15,16 @@ def split(
     answer: int | None = None,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """`answer` tokens for the answer pass (a quarter of the cap, at least 32 if that fits), the rest to think."""
+    """Think under one budget, answer from the trace under another.
+
+        0                                 cap - answer    cap
+        |thought .........................|answer pass    |   without thinking, reads the cut thought
+
+    A thought that ends in time answers for itself. A cut one is given to a second call as context.
+    Use it where a model answers badly after a forced close; it costs reading the trace once more.
+    `answer` is the budget of the answer pass (a quarter of the cap, at least 32 if that fits), `think` that of the
+    thought (the rest).
+    """
     if answer is None:
         answer = min(max(32, cap // 4), max(1, cap // 2))
     chain = yield from ask(stages.thinking(question, think or max(1, cap - answer), keep=answer))

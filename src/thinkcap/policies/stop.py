@@ -37,9 +37,17 @@ def stop(
     checks: bool = True,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """`first` tokens for a probe (none), at most `think` of thought, `answer` to close it in band or extract.
+    """Think in steps, and stop where the thought is unlikely to end in time.
 
-    `checks=false` never stops early: a probe, a thought and an answer with budgets of their own, no more.
+        0          check   check   check   cap - answer   cap
+        |thought ..|.......|.......|answer                    unlikely to end: answer now
+        |thought ..|.......|.......|.......|</think>answer|   else go on to the limit
+
+    The steps continue one turn, so nothing is generated twice and a stopped chain's tokens are saved.
+    Use it where long thoughts run in circles. `thinkcap calibrate --allocate` fits when to stop; without its file
+    (`table`) a thought stops where it loops.
+    `first` tokens for a probe (none), at most `think` of thought, `answer` to close it in band or, with
+    `how=extract`, in a pass of its own. `checks=false` never stops early.
     """
     if how not in WAYS:
         raise ConfigError(f"unknown way to answer '{how}'{nearest(how, WAYS)}")

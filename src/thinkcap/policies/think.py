@@ -27,7 +27,17 @@ def think(
     project: int = 32,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """`project` tokens are set aside for the projection; `budget` fixes the thinking share instead."""
+    """Think and answer in one stream under one cap.
+
+        0                                                 cap
+        |thought ...............................|answer   |   the thought ended: an answer follows
+        |thought .........................................|   it did not: the cap is spent, no answer
+
+    This is what most deployments do, and what the coupling tax is measured on.
+    Use it where the cap is far beyond the length of nearly every thought; below that it returns empty answers.
+    `pipeline` says how a cut thought is read: `none` (not at all), `heuristic` (the best guess in its text) or
+    `projection` (`project` tokens are set aside to force an answer). `budget` fixes the tokens of the thought.
+    """
     if pipeline not in PIPELINES:
         raise ConfigError(f"unknown pipeline '{pipeline}'{nearest(pipeline, PIPELINES)}")
     keep = min(project, cap // 2) if pipeline == "projection" else 0
@@ -43,6 +53,14 @@ def think(
 
 
 def think_heuristic(question: Question, cap: int) -> Flow:
+    """`think`, but a cut thought is searched for a guess.
+
+        0                                                 cap
+        |thought .........................................|   cut: the best guess in its text
+
+    No further tokens are spent. The guess is often an intermediate result.
+    Use it to see how much of an answer a cut thought already holds; it is the paper's reading of `think`.
+    """
     return think(question, cap, pipeline="heuristic")
 
 
@@ -54,6 +72,15 @@ def think_projection(
     project: int = 32,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
+    """`think`, but a cut thought is made to give an answer.
+
+        0                                   cap - 32      cap
+        |thought ...........................|</think>     |   cut: "The final answer: ..."
+
+    Where the cap cuts the thought, it is closed, "The final answer:" is forced after it, and `project` tokens (32)
+    complete that sentence. Use it for short answers of a known kind; `close` leaves the words to the model.
+    `budget` fixes the tokens of the thought.
+    """
     return think(question, cap, pipeline="projection", budget=budget, project=project, prompts=prompts)
 
 

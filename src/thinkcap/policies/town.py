@@ -21,7 +21,17 @@ def town(
     pipeline: str = "heuristic",
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """`first` tokens for the probe (a quarter of the cap), the rest, or `second`, for thinking."""
+    """Try without thinking; think only where the try does not end.
+
+        0            first                                cap
+        |probe ......|                                        ended: that is the answer
+                     |thought ..................|answer   |   it did not: think with the rest
+
+    A first try that does not fit its budget is a sign of a hard question.
+    Use it for mixed traffic in which most questions are easy; hard ones pay for the probe in vain.
+    `first` is the probe's budget (a quarter of the cap), `second` that of thinking (the rest); `pipeline` says
+    how a cut thought is read, as in `think`.
+    """
     (first,) = stages.shares(cap, first, default=(0.25,))
     quick = yield from ask(stages.probe(question, first))
     if quick.ended:
@@ -37,7 +47,14 @@ def town_plus(
     second: int | None = None,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """TOWN with the stronger reader: a weak answer part makes it read the whole chain. No extra tokens."""
+    """`town` with a stronger reader.
+
+        0            first                                cap
+        |probe ......|thought ..................|answer   |   a weak answer: read the whole thought
+
+    Where the part after the thought holds no clear answer, the whole chain is searched for one; no token is added.
+    Use it in place of `town` where the answer kind is known.
+    """
     found = yield from town(question, cap, first=first, second=second, prompts=prompts)
     chain = found.completion
     if found.stage == "think" and chain is not None and stages.read(question, found.text).level in (0, 4):

@@ -22,7 +22,15 @@ def vote(
     each: int | None = None,
     mode: Mode = "nothink",
 ) -> Flow:
-    """`each` tokens a sample, by default an equal share; a tie goes to the class with the earliest sample."""
+    """Draw several samples and take the answer most of them agree on.
+
+        0                                                 cap
+        |sample 1 |sample 2 |sample 3 |sample 4 |sample 5 |   in parallel, an equal share each
+
+    Answers are compared by the grader, so 1/2 and 0.5 are one vote; a tie goes to the earliest sample.
+    Use it with short answers without thinking, where single answers are noisy. It needs an answer kind.
+    `samples` (5) of `each` tokens (an equal share) at `temperature` and `top_p`, in `mode` (nothink).
+    """
     if samples < 1:
         raise ConfigError(f"vote needs at least one sample, not {samples}")
     drawn = Sampling(temperature, top_p)

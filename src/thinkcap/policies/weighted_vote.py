@@ -33,7 +33,16 @@ def weighted_vote(
     top_p: float = 0.95,
     prompts: Prompts = PROMPTS,
 ) -> Flow:
-    """`share` of the cap for the samples; what they leave is `other`'s, by default IRIS."""
+    """Vote together with a stronger method, whose answer counts more.
+
+        0                   share                         cap
+        |s1 |s2 |s3 |s4 |s5 |other .......................|   a vote each, `weight` votes for other
+
+    Both parts are always paid. The weight must be chosen on other questions than those reported.
+    Use it where votes and the stronger method fail on different questions.
+    The answer of `other` (IRIS) counts as `weight` samples (2); `share` of the cap (half) is for the samples.
+    `samples`, `each`, `temperature` and `top_p` are those of `vote`.
+    """
     other = other or partial(iris, prompts=prompts)
     each = each or max(1, int(cap * share) // samples)
     drawn = Sampling(temperature, top_p)

@@ -91,7 +91,9 @@ class StudyConfig:
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise ConfigError(f"no study file at '{path}'; wanted a TOML file (see docs/study.md)") from None
+            raise ConfigError(
+                f"no study file at '{path}'; wanted a TOML file such as the study.toml in a run's folder"
+            ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as err:
             raise ConfigError(f"cannot read '{path}' as TOML: {err}") from err
         return cls.from_mapping(values, where=f" in '{path}'")

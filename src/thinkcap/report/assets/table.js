@@ -42,7 +42,7 @@ function methodRow(policy) {
   });
   tick.checked = state.shown.has(policy);
   const swatch = make("span", { class: "swatch", style: { background: swatchFill(policy) } });
-  const head = make("td", {}, make("label", {}, tick, swatch, name));
+  const head = make("td", {}, make("label", { title: data.methods[policy] }, tick, swatch, name));
   if (!cell)
     return make("tr", {}, head, make("td", { colspan: 6, class: "quiet" }, "no graded answer at this cap"));
   const [right, n, value, low, high, tokens, ended, , failed, unread] = cell;

@@ -18,6 +18,7 @@ from typing import Any
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.files import private_folder, replace_text
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
+from thinkcap.policies.methods import summary
 from thinkcap.report.explorer.answers import Answered, Stages, answered
 from thinkcap.report.explorer.compare import compared
 from thinkcap.report.explorer.views import views
@@ -48,6 +49,7 @@ def write_page(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosi
     data = _about(mine, found) | {
         "budgets": budgets,
         "policies": policies,
+        "methods": [summary(p) for p in policies],
         "tasks": tasks,
         "views": [v for t in tasks for v in views(_group(alone, t), findings.get(t), budgets, policies)],
         "stages": stages.names,

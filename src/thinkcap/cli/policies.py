@@ -1,0 +1,29 @@
+"""`thinkcap policies`: what the methods do, where their tokens go, when to use them."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(name="policies", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("name", required=False)
+@click.option("--markdown", is_flag=True, help="Print the whole page as Markdown.")
+def command(name: str | None, markdown: bool) -> None:
+    """List the methods; with NAME, explain one and show where its tokens go."""
+    from thinkcap.policies.methods import about, page
+    from thinkcap.policies.registry import POLICIES
+
+    if markdown:
+        click.echo(page(), nl=False)
+        return
+    if name is None:
+        width = max(map(len, POLICIES))
+        for each in POLICIES:
+            click.echo(f"{each:{width}}  {about(each).summary}")
+        click.echo("\nMore of one: thinkcap policies NAME")
+        return
+    method = about(name.partition("(")[0])
+    click.echo(f"{method.name}: {method.summary}\n\n{method.text}")
+    if method.options:
+        options = (key if value is None else f"{key}={value}" for key, value in method.options.items())
+        click.echo(f"\nOptions: {', '.join(options)}")
