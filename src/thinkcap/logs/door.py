@@ -103,7 +103,7 @@ def _plain_names(arms: Sequence[Arm]) -> Iterator[Arm]:
 
 
 def _about_flags(arms: Sequence[Arm], stop: str) -> list[str]:
-    flagged = dict.fromkeys(a.file for a in arms if a.flag_rule == "tokens < int(0.95 b)")
+    flagged = sorted({a.file for a in arms if a.flag_rule == "tokens < int(0.95 b)"})
     if not flagged:
         return []
     used = "it is used on request" if stop == "flag" else "the event used is tokens < b"
