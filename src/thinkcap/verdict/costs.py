@@ -35,10 +35,16 @@ def _alone(arm: ArmSummary) -> Sentence:
     return Sentence(
         f"At {arm.budget} tokens thinking is right in {percent(arm.accuracy.value)} "
         f"({points(arm.accuracy.low or 0)} to {points(arm.accuracy.high or 0)}); {percent(1 - parts.ended_share)} "
-        f"of chains are cut. Chains that end are right in {percent(parts.alpha_c)}, cut ones in "
-        f"{percent(parts.alpha_t)}.",
+        f"of chains are cut.{_by_end(parts.alpha_c, parts.alpha_t)}",
         {"ended": parts.ended, "n": arm.n, "right_ended": parts.right_ended, "right_cut": parts.right_cut},
     )
+
+
+def _by_end(ended: float | None, cut: float | None) -> str:
+    """Nothing where all chains ended or all were cut: the sentence before has said it."""
+    if ended is None or cut is None:
+        return ""
+    return f" Chains that end are right in {percent(ended)}, cut ones in {percent(cut)}."
 
 
 def _loss(row: AtBudget, *, detail: bool) -> Sentence:
