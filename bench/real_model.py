@@ -20,7 +20,7 @@ from pathlib import Path
 from page import written
 
 DOCS = Path(__file__).parents[1] / "docs"
-TABLES = ("compute-matched", "thinking-tax")
+TABLES = ("methods", "both-modes")
 
 
 def said(*words: str) -> str:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str | Path) -> str:
-    command = [sys.executable, str(ROOT / "bench" / "paper_audit"), *map(str, arguments)]
+    command = [sys.executable, "-m", "thinkcap", "paper", "--audit", "--published", *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -65,5 +65,5 @@ def test_disagreements_give_a_reason(figures: dict[str, dict[str, Any]]) -> None
 
 
 def test_the_page_is_up_to_date(shared: Path) -> None:
-    page = run(shared / "paper" / "published.json", "--records", shared / "data" / "authors")
+    page = run(shared / "paper" / "published.json", shared / "data" / "authors")
     assert page.rstrip("\n") == (ROOT / "docs" / "paper-audit.md").read_text().rstrip("\n")

@@ -30,14 +30,14 @@ def test_a_run_becomes_a_page(run: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_tables_in_three_formats(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "| think@64 |" in said(capsys, str(run), "--table", "thinking-tax")
-    assert said(capsys, str(run), "--table", "town-grid", "--format", "csv").startswith("B1,B2,")
-    assert r"\toprule" in said(capsys, str(run), "--table", "town-grid", "--format", "latex")
+    assert "| think@64 |" in said(capsys, str(run), "--table", "both-modes")
+    assert said(capsys, str(run), "--table", "cascade-budgets", "--format", "csv").startswith("B1,B2,")
+    assert r"\toprule" in said(capsys, str(run), "--table", "cascade-budgets", "--format", "latex")
 
 
 def test_all_of_a_run(other_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, str(other_run), "--all", "--out", str(tmp_path))
-    assert len(list((tmp_path / "tables").iterdir())) == 31 * 3
+    assert len(list((tmp_path / "tables").iterdir())) == 14 * 3
     assert (tmp_path / "figures" / "survival.svg").is_file()
     assert "figure cascade" in text
 
@@ -49,7 +49,7 @@ def test_other_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for i in range(12)
     ]  # fmt: skip
     log.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    assert "| think@16 | 16 | 12 | 6 |" in said(capsys, str(log), "--table", "thinking-tax")
+    assert "| think@16 | 16 | 12 | 6 |" in said(capsys, str(log), "--table", "both-modes")
     assert "--table NAME" in refused(capsys, str(log))
 
 
@@ -73,13 +73,13 @@ def test_open_and_compare(
 
 def test_what_cannot_be_is_said_plainly(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no such file" in refused(capsys, str(tmp_path / "nowhere"))
-    assert "did you mean 'thinking-tax'" in refused(capsys, str(run), "--table", "thinking-tacks")
-    assert "unknown format" in refused(capsys, str(run), "--table", "thinking-tax", "--format", "cvs")
+    assert "did you mean 'both-modes'" in refused(capsys, str(run), "--table", "both-mods")
+    assert "unknown format" in refused(capsys, str(run), "--table", "both-modes", "--format", "cvs")
     assert "unknown figure" in refused(capsys, str(run), "--figure", "survivel")
     assert "finished study" in refused(capsys, str(run), "--compare", str(tmp_path))
 
 
 def test_every_name_is_listed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, str(run), "--list")
-    assert "natural-stop-oracle" in text
+    assert "chain-ends" in text
     assert "tax-by-model" in text

@@ -21,6 +21,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "doctor": ("thinkcap.cli.doctor:command", "Probe a server: what it obeys and what it only claims."),
     "runs": ("thinkcap.cli.runs:command", "List the studies made here, how far they are and what came out."),
     "traces": ("thinkcap.cli.traces:command", "Look at, export, import and prune stored generations."),
+    "paper": ("thinkcap.cli.paper:command", "The coupling-tax paper's tables and figures, of your records."),
     "regrade": ("thinkcap.cli.regrade:command", "Grade stored answers again, without the model."),
 }
 

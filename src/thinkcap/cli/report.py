@@ -24,7 +24,6 @@ from thinkcap.core.errors import ConfigError
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for files; the run's own, else `report`.")
 @click.option("--compare", type=click.Path(path_type=Path), help="A second run, paired where questions match.")
-@click.option("--published", type=click.Path(path_type=Path), help="JSON of printed numbers for a last column.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Write a README's picture (.svg, .png).")
 @click.option("--open", "show", is_flag=True, help="Open the explorer in a browser.")
 @reads_logs
@@ -36,7 +35,7 @@ def command(paths: tuple[Path, ...], **options: Any) -> None:
     \b
     thinkcap report runs/study --open
     thinkcap report runs/study --compare runs/other --open
-    thinkcap report runs/study --table thinking-tax --format latex
+    thinkcap report runs/study --table both-modes --format latex
     thinkcap report log1.json log2.csv --all --out report
     """
     from thinkcap.report.command import report

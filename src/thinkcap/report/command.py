@@ -10,10 +10,9 @@ from typing import Any
 from thinkcap.core.errors import ConfigError
 from thinkcap.report.explorer.page import write_page
 from thinkcap.report.figures import NAMES
-from thinkcap.report.files import table_text, tables, write_all, write_figures
-from thinkcap.report.material import Material, is_run, load
-from thinkcap.report.tables import TABLES
-from thinkcap.report.tables.published import read as read_published
+from thinkcap.report.files import table_text, write_all, write_figures
+from thinkcap.report.material import is_run, load
+from thinkcap.report.tables import TABLES, make
 
 
 def report(
@@ -26,7 +25,6 @@ def report(
     form: str = "markdown",
     out: Path | None = None,
     compare: Path | None = None,
-    published: Path | None = None,
     picture: Path | None = None,
     show: bool = False,
     reading: Mapping[str, Any] | None = None,
@@ -40,8 +38,8 @@ def report(
     material = load([*paths, *([compare] if compare else [])], **(reading or {}))
     folder = out or (paths[0] if is_run(paths[0]) else Path("report"))
     print_only = tables or figures or picture
-    if tables:
-        yield from _tables(tables, material, form, published)
+    for name in tables:
+        yield table_text(make(name, material), form)
     if figures:
         for drawn in write_figures(figures, material, folder / "figures"):
             yield from (str(file) for file in drawn.files)
@@ -52,18 +50,12 @@ def report(
 
         yield str(write_picture(material, picture))
     if everything:
-        written = write_all(material, folder, None if published is None else read_published(published))
+        written = write_all(material, folder)
         yield f"{len(written.files)} files in {folder / 'tables'} and {folder / 'figures'}"
         yield from (f"{what}: {why}" for what, why in written.missing.items())
     if print_only and not show and compare is None:
         return
     yield from _explorer(paths, compare, show, everything)
-
-
-def _tables(names: Sequence[str], material: Material, form: str, published: Path | None) -> Iterator[str]:
-    printed = None if published is None else read_published(published)
-    for table in tables(names, material, printed):
-        yield table_text(table, form)
 
 
 def _explorer(paths: Sequence[Path], compare: Path | None, show: bool, everything: bool) -> Iterator[str]:

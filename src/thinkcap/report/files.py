@@ -14,8 +14,7 @@ from thinkcap.core.names import nearest
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.report.figures import NAMES, Drawn, subjects, write
 from thinkcap.report.material import Material
-from thinkcap.report.tables import TABLES, Table, make
-from thinkcap.report.tables.published import Published, beside
+from thinkcap.report.tables import Table, make_all
 from thinkcap.report.tables.render import FORMATS
 
 
@@ -25,11 +24,6 @@ class Written:
 
     files: tuple[Path, ...]
     missing: Mapping[str, str]
-
-
-def tables(names: Sequence[str], material: Material, published: Published | None = None) -> list[Table]:
-    made = [make(name, material) for name in names]
-    return made if published is None else [beside(table, published) for table in made]
 
 
 def table_text(table: Table, form: str) -> str:
@@ -55,12 +49,15 @@ def write_figures(names: Sequence[str], material: Material, folder: Path) -> lis
     return [drawn for name in names for drawn in write(name, drawn_of, folder)]
 
 
-def write_all(material: Material, folder: Path, published: Published | None = None) -> Written:
+def write_all(material: Material, folder: Path) -> Written:
     """`tables/` and `figures/` in the folder."""
-    made = tables(list(TABLES), material, published)
+    return write_these(make_all(material), NAMES, material, folder)
+
+
+def write_these(made: Sequence[Table], figures: Sequence[str], material: Material, folder: Path) -> Written:
     paths = write_tables(made, folder / "tables")
     missing = {f"table {t.name}": "not run" for t in made if t.empty}
-    for drawn in write_figures(NAMES, material, folder / "figures"):
+    for drawn in write_figures(figures, material, folder / "figures"):
         paths += drawn.files
         if drawn.missing:
             missing[f"figure {drawn.name}" + (f" ({drawn.subject})" if drawn.subject else "")] = drawn.missing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,48 +16,14 @@ from thinkcap.study.config import StudyConfig
 
 METHOD_CAPS = "128,256,512,1024"
 
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+Preset = Mapping[str, Any]
+
+_GUEST = "thinkcap.paper.presets"
+"""Presets of the paper, by name: not missed where its room is not installed."""
+
+PRESETS: Mapping[str, Preset] = {
     "methods": {"policies": "all", "budgets": METHOD_CAPS},
     "cascades": CASCADES,
-    # Stage budgets of the paper's tables; a cascade's own budget is the sum of its stages.
-    "gsm8k": {
-        "tasks": "gsm8k",
-        "policy": [
-            {"name": "nothink", "budgets": [128, 256, 512, 1024, 2048]},
-            {"name": "think[heuristic]", "budgets": [128, 256, 512, 1024, 2048]},
-            {"name": "town", "first": 256, "second": 512, "budgets": [768]},
-            {"name": "iris", "first": 256, "think": 512, "answer": 128, "budgets": [896]},
-            {"name": "mrsd", "first": 256, "think": 512, "answer": 128, "rounds": 3, "budgets": [2176]},
-        ],
-    },
-    "math500": {
-        "tasks": "math500",
-        "policy": [
-            {"name": "nothink", "budgets": [512, 1024, 2048, 4096]},
-            {"name": "think[heuristic]", "budgets": [512, 1024, 2048, 4096]},
-            {"name": "town", "first": 512, "second": 4096, "budgets": [4608]},
-            {"name": "town_plus", "first": 512, "second": 4096, "budgets": [4608]},
-            {"name": "iris", "first": 512, "think": 2048, "answer": 256, "budgets": [2816]},
-            {"name": "iris", "first": 512, "think": 4096, "answer": 256, "budgets": [4864]},
-            {"name": "iris_plus", "first": 512, "think": 4096, "answer": 512, "retry": 512, "budgets": [5632]},
-            {"name": "vote", "samples": 5, "each": 1024, "budgets": [5120]},
-        ],
-    },
-    "math500-pilot": {
-        "tasks": "math500",
-        "limit": 200,
-        "policy": [
-            {"name": "town", "first": 512, "second": 1024, "budgets": [1536]},
-            {"name": "iris", "first": 512, "think": 1024, "answer": 256, "budgets": [1792]},
-            {"name": "mrsd", "first": 512, "think": 1024, "answer": 256, "rounds": 3, "budgets": [4352]},
-        ],
-    },
-    "bbh": {
-        "tasks": "bbh:boolean_expressions,bbh:causal_judgement,bbh:date_understanding,"
-        "bbh:logical_deduction_five_objects,bbh:tracking_shuffled_objects_three_objects",
-        "policies": "nothink,think,think[heuristic]",
-        "budgets": [256, 512, 1024, 2048],
-    },
 }
 
 
@@ -66,9 +33,7 @@ def from_options(base: StudyConfig, options: Mapping[str, Any]) -> StudyConfig:
     values: dict[str, Any] = {}
     preset = words.pop("preset", None)
     if preset is not None:
-        if preset not in PRESETS:
-            raise ConfigError(f"unknown preset '{preset}'{nearest(preset, PRESETS)}")
-        values.update(PRESETS[preset])
+        values.update(_preset(preset))
     seed = words.pop("seed", None)
     if seed is not None:
         if "seeds" in words:
@@ -91,6 +56,24 @@ def from_options(base: StudyConfig, options: Mapping[str, Any]) -> StudyConfig:
     changed = StudyConfig.from_mapping(values)
     named = {"policies" if key == "policy" else key for key in values}
     return replace(base, **{key: getattr(changed, key) for key in named})
+
+
+def _preset(name: str) -> Preset:
+    """Ours first, then those of a room above this one, where it is installed."""
+    if name in PRESETS:
+        return PRESETS[name]
+    try:
+        guests: Mapping[str, Preset] = import_module(_GUEST).PRESETS
+    except ModuleNotFoundError as err:
+        if not _GUEST.startswith(err.name or "?"):
+            raise
+        known = ", ".join(PRESETS)
+        raise ConfigError(
+            f"unknown preset '{name}'; known: {known} (the paper's are not installed here)"
+        ) from None
+    if name not in guests:
+        raise ConfigError(f"unknown preset '{name}'{nearest(name, [*PRESETS, *guests])}")
+    return guests[name]
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Tables to cite: each a pure function of records and where they came from.
 
-make("thinking-tax", load([Path("runs/study")]))
+make("both-modes", load([Path("runs/study")]))
 """
 
 from thinkcap.report.tables.registry import TABLES, make, make_all

@@ -1,14 +1,12 @@
-"""Shapes about effort: accuracy by difficulty, how much of a cap is used, the least cap that is enough."""
+"""Shapes about effort: accuracy by difficulty, the time an answer takes, the least cap that is enough."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from thinkcap.diagnose.findings import summary
-from thinkcap.report.tables.modes import MODES, budgets, ci, missing
-from thinkcap.report.tables.select import Group, Want, same_questions
+from thinkcap.report.tables.modes import MODES, Budgets, budgets, ci, missing
+from thinkcap.report.tables.select import Group, same_questions
 from thinkcap.report.tables.table import BLANK, Column, Row
-from thinkcap.statistics.cost import utilisation
 from thinkcap.statistics.frontier import frontier
 from thinkcap.statistics.precision import proportion
 
@@ -22,12 +20,12 @@ LEVELS = (
 )
 
 
-def levels(group: Group, want: Want) -> list[Row]:
+def levels(group: Group, chosen: Budgets = ()) -> list[Row]:
     """Accuracy by difficulty level, or by group where no level is stored."""
     rows = []
     for mode in MODES:
         series = group.series(mode)
-        for b in [b for b in budgets(want, series) if b in series]:
+        for b in [b for b in budgets(chosen, series) if b in series]:
             arm = series[b]
             name = next((k for k in ("level", "group") if k in arm.extra), None)
             if name is None:
@@ -41,26 +39,34 @@ def levels(group: Group, want: Want) -> list[Row]:
     return rows or [missing(("level or group is not stored",), LEVELS, {})]
 
 
-USED = (
-    Column("config"),
-    Column("budget", "count"),
+TIME = (
+    Column("method"),
+    Column("cap", "count"),
     Column("n", "count"),
-    Column("tokens", "number"),
-    Column("used", "percent"),
-    Column("ended", "percent"),
+    Column("timed", "count"),
+    Column("seconds", "share"),
+    Column("median", "share"),
+    Column("95 of 100 within", "share"),
+    Column("ms per token", "number"),
 )
 
 
-def used(group: Group, want: Want) -> list[Row]:
+def times(group: Group, chosen: Budgets = ()) -> list[Row]:
+    """Seconds from question to answer, waiting included; only answers that were generated, not cut from traces."""
     rows = []
-    for mode in ("think", "nothink"):
-        for b, arm in group.series(mode).items():
-            found = summary(arm)
-            ended = found.parts.ended_share if found.parts else None
-            part = None if found.mean_tokens is None else utilisation(found.mean_tokens, b)
-            key = {"budget": b, "mode": mode}
-            rows.append(Row((arm.name, b, arm.n, found.mean_tokens, part, ended), key, (arm,)))
-    return rows or [missing(("think",), USED, {})]
+    for arm in group.arms:
+        if "wall_s" not in arm.extra:
+            continue
+        known = np.isfinite(arm.extra["wall_s"])
+        if not known.any():
+            continue
+        seconds = arm.extra["wall_s"][known]
+        spent = float(arm.tokens[known].sum()) if arm.tokens is not None else 0.0
+        pace = 1000 * float(seconds.sum()) / spent if spent else "not stored"
+        middle, late = (float(q) for q in np.quantile(seconds, (0.5, 0.95)))
+        cells = (arm.name, "not stored" if arm.budget is None else arm.budget, arm.n, len(seconds))
+        rows.append(Row((*cells, float(seconds.mean()), middle, late, pace), {"method": arm.name}, (arm,)))
+    return rows or [missing(("no row stores how long it took",), TIME, {})]
 
 
 TIERS = (
@@ -72,17 +78,17 @@ TIERS = (
 )
 
 
-def tiers(group: Group, want: Want) -> list[Row]:
+def tiers(group: Group, chosen: Budgets = ()) -> list[Row]:
     """The least budget at which thinking is right, and the oracle's mean cap, unsolved ones charged or skipped."""
     series = group.series("think")
-    chosen = [b for b in budgets(want, series) if b in series]
-    both = same_questions(*(series[b] for b in chosen)) if len(chosen) > 1 else None
+    kept = [b for b in budgets(chosen, series) if b in series]
+    both = same_questions(*(series[b] for b in kept)) if len(kept) > 1 else None
     if both is None:
         return [missing(("think at two budgets or more, on the same questions",), TIERS, {})]
-    found = frontier(chosen, np.stack([a.right for a in both], axis=1))
-    names = ("easy", "medium", "hard") if len(chosen) == 3 else tuple(f"tier {i + 1}" for i in range(len(chosen)))
+    found = frontier(kept, np.stack([a.right for a in both], axis=1))
+    names = ("easy", "medium", "hard") if len(kept) == 3 else tuple(f"tier {i + 1}" for i in range(len(kept)))
     arms, rows, total = tuple(both), [], 0
-    for name, b in zip(names, chosen, strict=True):
+    for name, b in zip(names, kept, strict=True):
         count = found.by_budget[b]
         total += count
         rows.append(Row((name, str(b), count, count / found.n, total / found.n), {"category": name}, arms))

@@ -1,4 +1,4 @@
-"""Shapes about methods made of several calls: side by side, against a reference, on the hard part, by stage."""
+"""Shapes about methods made of several calls: side by side, compared, on the hard part, by stage."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from thinkcap.diagnose.findings import ArmSummary, summary
-from thinkcap.diagnose.pairs import Comparison, matched_by
+from thinkcap.diagnose.pairs import matched_by
 from thinkcap.logs.arms import Arm
-from thinkcap.report.tables.modes import ci
-from thinkcap.report.tables.select import Group, Want, escalated, same_questions, stages
+from thinkcap.report.tables.modes import Budgets, ci
+from thinkcap.report.tables.select import Group, escalated, same_questions, stages
 from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
+from thinkcap.statistics.cost import utilisation
 from thinkcap.statistics.paired import mcnemar
 from thinkcap.statistics.precision import proportion
 
@@ -33,19 +34,8 @@ METHODS = (
     Column("acc", "percent"),
     Column("95 %", "interval"),
     Column("tokens", "number"),
+    Column("of the cap", "percent"),
     Column("seed"),
-)
-_COMPARED = (
-    "nothink",
-    "think",
-    "think[heuristic]",
-    "vote",
-    "gate",
-    "town",
-    "iris",
-    "town_plus",
-    "iris_plus",
-    "mrsd",
 )
 
 
@@ -53,63 +43,45 @@ def not_run(what: str, columns: Sequence[Column], key: dict[str, Any] | None = N
     return Row((what, *[NOT_RUN] * (len(columns) - 1)), key or {"method": what})
 
 
-def listed(group: Group, want: Want, only: Sequence[str] = ()) -> list[Row]:
-    """Every arm with its cost; methods nobody ran are named."""
+def listed(group: Group, chosen: Budgets = ()) -> list[Row]:
+    """Every arm with its cost, the cheapest first."""
     rows = []
     arms = [a for a in group.arms if a.policy != "answer_pass"]
-    for arm in sorted(
-        arms, key=lambda a: (a.tokens is None, float(np.mean(a.tokens)) if a.tokens is not None else 0)
-    ):
-        if only and arm.policy not in only:
-            continue
+    for arm in sorted(arms, key=lambda a: (a.tokens is None, 0.0 if a.tokens is None else float(a.tokens.mean()))):
         found = summary(arm)
         # Two runs of one method are told apart by their files.
         name = arm.label if sum(a.name == arm.name for a in arms) > 1 else arm.name
         seeds = sorted({a.seed for a in group.single if a.seed is not None and a.file == arm.file})
+        part = None if found.mean_tokens is None or not arm.budget else utilisation(found.mean_tokens, arm.budget)
         cells = (name, cap(arm), arm.n, found.accuracy.k, found.accuracy.value, ci(found.accuracy))
         key = {"method": arm.name, "config": arm.name, "budget": arm.budget}
-        rows.append(Row((*cells, spent(found), ", ".join(map(str, seeds)) or "not stored"), key, (arm,)))
-    ran = {a.policy for a in group.arms} | {"vote" for a in group.arms if a.policy == "sc"}
-    rows += [
-        not_run(name, METHODS) for name in only or _COMPARED if name not in ran and name != "think[heuristic]"
-    ]
+        said = ", ".join(map(str, seeds)) or "not stored"
+        rows.append(Row((*cells, spent(found), "not stored" if part is None else part, said), key, (arm,)))
     return rows
 
 
-def main(group: Group, want: Want) -> list[Row]:
-    return listed(group, want, ("nothink", "think", "town", "mrsd"))
-
-
-AGAINST = (
-    Column("method"),
-    Column("cap", "count"),
+COMPARED = (
+    Column("first"),
+    Column("second"),
+    Column("matched by"),
     Column("n", "count"),
-    Column("correct", "count"),
-    Column("acc", "percent"),
-    Column("tokens", "number"),
-    Column("mrsd minus method", "points"),
-    Column("mrsd only", "count"),
-    Column("method only", "count"),
-    Column("p", "p"),
+    Column("only first", "count"),
+    Column("only second", "count"),
+    Column("difference", "points"),
+    Column("95 %", "interval"),
+    Column("p (Holm)", "p"),
 )
 
 
-def against(group: Group, want: Want) -> list[Row]:
-    """Refinement against what it refines, on the same questions under the same cap."""
-    refined = group.method("mrsd")
-    if not refined:
-        return [not_run("mrsd", AGAINST)]
+def compared(group: Group, chosen: Budgets = ()) -> list[Row]:
+    """Every comparison of the diagnosis, the largest difference first."""
     rows = []
-    for mrsd in refined:
-        others = [a for name in ("nothink", "town", "iris") for a in group.method(name) if _beside(a, mrsd)]
-        for arm in (*others, mrsd):
-            found = summary(arm)
-            made = group.comparisons.between(mrsd.name, arm.name)
-            compared = (BLANK,) * 4 if made is None else _tested(made)
-            cells = (arm.name, cap(arm), arm.n, found.accuracy.k, found.accuracy.value, spent(found))
-            key = {"method": arm.method, "budget": arm.budget}
-            rows.append(Row((*cells, *compared), key, (arm,)))
-    return rows
+    arms = {a.name: a for a in group.arms}
+    for made in sorted(group.comparisons.made, key=lambda c: (-abs(c.difference), c.first, c.second)):
+        test, both = made.result.test, tuple(arms[n] for n in (made.first, made.second) if n in arms)
+        cells = (made.first, made.second, made.matched_by, test.n, test.only_first, test.only_second)
+        rows.append(Row((*cells, test.difference, (made.result.low, made.result.high), made.p_holm), {}, both))
+    return rows or [not_run("two methods under one cap or with the same stages", COMPARED)]
 
 
 HARD = (
@@ -126,14 +98,14 @@ HARD = (
 )
 
 
-def hard(group: Group, want: Want) -> list[Row]:
+def hard(group: Group, chosen: Budgets = ()) -> list[Row]:
     """On the questions the first try did not settle."""
     rows = []
     cascades = [a for a in group.method("town") if _escalation(group, a) is not None]
     for town in cascades:
         sent = _escalation(group, town)
         assert sent is not None
-        for arm in (town, *(a for a in group.method("iris", "iris_plus", "mrsd") if _beside(a, town))):
+        for arm in (town, *(a for a in group.method("iris", "iris_plus", "mrsd") if beside(a, town))):
             both = same_questions(town.take(sent), arm)
             if both is None or len(both[0].right) == 0:
                 continue
@@ -145,7 +117,7 @@ def hard(group: Group, want: Want) -> list[Row]:
     return rows or [not_run("town with its stages", HARD)]
 
 
-def _beside(arm: Arm, other: Arm) -> bool:
+def beside(arm: Arm, other: Arm) -> bool:
     return matched_by(arm, other) is not None and arm.file == other.file
 
 
@@ -155,7 +127,7 @@ def _escalation(group: Group, town: Arm) -> np.ndarray | None:
     if found is not None:
         return found
     for arm in group.method("mrsd", "iris"):
-        if _beside(arm, town) and arm.n == town.n and np.array_equal(arm.question, town.question):
+        if beside(arm, town) and arm.n == town.n and np.array_equal(arm.question, town.question):
             found = escalated(arm)
             if found is not None:
                 return found
@@ -177,7 +149,7 @@ STAGES = (
 )
 
 
-def by_stage(group: Group, want: Want) -> list[Row]:
+def by_stage(group: Group, chosen: Budgets = ()) -> list[Row]:
     rows = []
     for arm in group.method("iris", "iris_plus"):
         stage = stages(arm)
@@ -193,45 +165,3 @@ def by_stage(group: Group, want: Want) -> list[Row]:
         key = {"B_think": budget, "method": arm.method, "budget": arm.budget}
         rows.append(Row((*cells, third.value, ci(third), complete), key, (arm,)))
     return rows or [not_run("iris", STAGES)]
-
-
-IMPROVED = (
-    Column("benchmark"),
-    Column("cap", "count"),
-    Column("n", "count"),
-    Column("baseline", "percent"),
-    Column("improved", "percent"),
-    Column("difference", "points"),
-    Column("improved only", "count"),
-    Column("baseline only", "count"),
-    Column("p", "p"),
-    Column("arms"),
-)
-
-
-def improved(group: Group, want: Want) -> list[Row]:
-    """IRIS against IRIS+, or two answer budgets of one IRIS."""
-    rows = []
-    plain, plus = group.method("iris"), group.method("iris_plus")
-    pairs = [(a, b) for a in plain for b in plus]
-    pairs += [(a, b) for a in plain for b in plain if _answer(a) < _answer(b)]
-    for one, two in pairs:
-        both, made = same_questions(one, two), group.comparisons.between(two.name, one.name)
-        if both is None or made is None:
-            continue
-        test = made.result.test
-        a, b = (float(x.right.mean()) for x in both)
-        cells = (group.task or "not stored", one.budget, test.n, a, b, test.difference)
-        names = f"{one.label} / {two.label}" if one.file != two.file else f"{one.name} / {two.name}"
-        key = {"benchmark": group.task, "B2": one.budget}
-        rows.append(Row((*cells, *_tested(made)[1:], names), key, tuple(both)))
-    return rows or [not_run("iris and iris_plus", IMPROVED)]
-
-
-def _tested(made: Comparison) -> tuple[float, int, int, float]:
-    test = made.result.test
-    return test.difference, test.only_first, test.only_second, made.p_holm
-
-
-def _answer(arm: Arm) -> int:
-    return arm.stages.answer or 0

@@ -1,4 +1,4 @@
-"""Shapes about the two plain modes: sweeps, gaps, causes, lengths, difficulty."""
+"""Shapes about the two plain modes: sweeps, gaps, causes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from thinkcap.diagnose.findings import summary
 from thinkcap.diagnose.pairs import Comparison
 from thinkcap.logs.arms import COUNTED, Arm
-from thinkcap.report.tables.select import Group, Want, same_questions
+from thinkcap.report.tables.select import Group, same_questions
 from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
 from thinkcap.statistics.decompose import decompose, tax
 from thinkcap.statistics.precision import Proportion, proportion
@@ -21,10 +21,14 @@ from thinkcap.statistics.survival import survival
 MODES = ("nothink", "think")
 
 
-def budgets(want: Want, *series: dict[int, Arm]) -> list[int]:
-    """The paper's where any of them ran, otherwise all there are."""
+Budgets = Sequence[int]
+"""Which budgets a table is to show; all there are where empty."""
+
+
+def budgets(chosen: Budgets, *series: dict[int, Arm]) -> list[int]:
+    """The chosen ones where any of them ran, otherwise all there are."""
     have = {b for s in series for b in s}
-    return list(want.budgets) if have & set(want.budgets) else sorted(have | set(want.budgets))
+    return list(chosen) if have & set(chosen) else sorted(have)
 
 
 def ci(found: Proportion) -> tuple[float | None, float | None]:
@@ -49,12 +53,12 @@ SWEEP = (
 )
 
 
-def sweep(group: Group, want: Want) -> list[Row]:
+def sweep(group: Group, chosen: Budgets = ()) -> list[Row]:
     """Both modes at every budget; the tax where both ran on the same questions. One-mode groups lack the other."""
     series = {mode: group.series(mode) for mode in MODES}
     rows = []
     for mode in MODES:
-        for b in budgets(want, *series.values()):
+        for b in budgets(chosen, *series.values()):
             arm = series[mode].get(b)
             key = {"mode": mode, "budget": b, "config": f"{mode}@{b}"}
             if arm is None:
@@ -94,10 +98,10 @@ def gap(group: Group, nothink: Arm, think: Arm) -> tuple[list[Arm], Comparison] 
     return None if both is None or found is None else (both, found)
 
 
-def gaps(group: Group, want: Want) -> list[Row]:
+def gaps(group: Group, chosen: Budgets = ()) -> list[Row]:
     direct, thought = group.series("nothink"), group.series("think")
     rows = []
-    for b in budgets(want, direct, thought):
+    for b in budgets(chosen, direct, thought):
         key = {"budget": b, "task": group.task}
         found = gap(group, direct[b], thought[b]) if b in direct and b in thought else None
         if found is None:
@@ -146,7 +150,7 @@ CAUSES = (
 )
 
 
-def causes(group: Group, want: Want) -> list[Row]:
+def causes(group: Group, chosen: Budgets = ()) -> list[Row]:
     """Accuracy from its parts, from the parts of the budget before, and the loss by cause."""
     direct, thought = group.series("nothink"), group.series("think")
     known = {b: a for b, a in thought.items() if a.ended is not None}
@@ -155,7 +159,7 @@ def causes(group: Group, want: Want) -> list[Row]:
     rows = []
     before = dict(pairwise(known)) if len(known) > 1 else {}
     previous = {after: b for b, after in before.items()}
-    for b in budgets(want, thought):
+    for b in budgets(chosen, thought):
         key = {"budget": b, "config": f"think@{b}"}
         if b not in known:
             rows.append(missing((f"think@{b}", b), CAUSES, key))
@@ -176,53 +180,3 @@ def causes(group: Group, want: Want) -> list[Row]:
             cells += [cost.tax, cost.truncation_loss, cost.reasoning_gap, cost.regime]
         rows.append(Row(tuple(cells), key, (arm,)))
     return rows
-
-
-PROJECTED = (
-    Column("config"),
-    Column("budget", "count"),
-    Column("n", "count"),
-    Column("acc", "percent"),
-    Column("95 %", "interval"),
-    Column("tokens", "number"),
-    Column("tokens with projection", "number"),
-    Column("ended", "percent"),
-    Column("projected", "percent"),
-)
-
-
-def projected(group: Group, want: Want) -> list[Row]:
-    """Thinking with a forced answer where the chain was cut; files of one model and task are pooled."""
-    arms = [a for a in group.arms if "projected" in a.extra]
-    arms = arms or [a for a in group.arms if a.policy == "think[projection]"]
-    arms = arms or list(group.series("think").values())
-    rows = []
-    for b in budgets(want, {a.budget or 0: a for a in arms}):
-        mine = [a for a in arms if a.budget == b]
-        key = {"budget": b, "config": f"think@{b}"}
-        if not mine:
-            rows.append(missing((f"think@{b}", b), PROJECTED, key))
-            continue
-        n, right = sum(a.n for a in mine), sum(int(a.right.sum()) for a in mine)
-        found = proportion(right, n)
-        tokens = np.concatenate([a.lengths for a in mine]) if all(a.tokens is not None for a in mine) else None
-        extra = [a.extra.get("projection_tokens") for a in mine]
-        forced = [_projected(a) for a in mine]
-        none = any(f is None for f in forced)
-        sent = NOT_RUN if none else sum(int(f.sum()) for f in forced if f is not None) / n
-        spent = None if tokens is None else float(tokens.mean())
-        total = spent
-        if tokens is not None and all(e is not None for e in extra):
-            total = float((tokens + np.concatenate([e for e in extra if e is not None])).mean())
-        ended = sum(int(a.ends.sum()) for a in mine) / n if all(a.ended is not None for a in mine) else None
-        cells = (mine[0].name, b, n, found.value, ci(found), spent, total, ended, sent)
-        rows.append(Row(cells, key, tuple(mine)))
-    return rows
-
-
-def _projected(arm: Arm) -> np.ndarray | None:
-    if "projected" in arm.extra:
-        return np.asarray(arm.extra["projected"], dtype=np.bool_)
-    if arm.policy == "think[projection]" and "stage" in arm.extra:
-        return np.asarray(arm.extra["stage"].astype(str) == "project")
-    return None

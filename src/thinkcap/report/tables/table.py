@@ -39,7 +39,7 @@ class Column:
 class Row:
     cells: tuple[Any, ...]
     key: Mapping[str, Any] = EMPTY
-    """What names the row in a file of published figures: mode, budget, method ..."""
+    """What names the row within its table: mode, budget, method, level ..."""
     arms: tuple[Arm, ...] = ()
     """The records it was computed from."""
 
@@ -53,8 +53,6 @@ class Table:
     notes: tuple[str, ...] = ()
     flagged: frozenset[int] = field(default_factory=frozenset)
     """Rows from other hardware than most of the table."""
-    measure: str = "acc"
-    """The column that a published figure is compared with."""
 
     def texts(self) -> list[list[str]]:
         return [

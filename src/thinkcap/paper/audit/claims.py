@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ledger import Data, Ledger, count, rows
-
+from thinkcap.paper.audit.ledger import Data, Ledger, count, rows
 from thinkcap.statistics.cost import cost_bound, direct_on_hard, net_recovery
 from thinkcap.statistics.crossover import needed_share_heuristic
 from thinkcap.statistics.precision import hoeffding_lower

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from ledger import Data, Ledger, count, rows
 
+from thinkcap.paper.audit.ledger import Data, Ledger, count, rows
 from thinkcap.statistics.bootstrap import cells_of, percentile_interval
 from thinkcap.statistics.cost import utilisation
 from thinkcap.statistics.frontier import frontier_counts

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ledger import Data, Ledger, count, rows
-
+from thinkcap.paper.audit.ledger import Data, Ledger, count, rows
 from thinkcap.statistics.paired import mcnemar_counts
 
 

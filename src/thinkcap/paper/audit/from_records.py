@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ledger import Data, Entry, rows
-
 from thinkcap.logs.door import read
+from thinkcap.paper.audit.ledger import Data, Entry, rows
 from thinkcap.paper.statistics import statistics
 
 _FULL = "results_kun/nothink_fullset/nothink_baseline_Qwen3-8B_gsm8k_20260329_"

@@ -1,31 +1,26 @@
 """Recompute the published figures of the paper with the product's own estimators and list what disagrees.
 
-    python bench/paper_audit PUBLISHED.json [--records FOLDER] [--write docs/paper-audit.md] [--json]
+    thinkcap paper --audit --published PUBLISHED.json [FOLDER]
 
 PUBLISHED.json holds the printed figures by id; FOLDER the authors' per-sample records.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+from thinkcap.core.errors import DataError
+from thinkcap.paper.audit import claims, from_records, passes, runs, tables
+from thinkcap.paper.audit.ledger import Data, Entry, Ledger, load
 
-import claims
-import from_records
-import passes
-import runs
-import tables
-from ledger import Entry, Ledger, load
+_MISSHAPEN = (KeyError, IndexError, TypeError, AttributeError, ValueError, StopIteration)
 
 
-def recompute(published: Path) -> list[Entry]:
-    paper, book = load(published), Ledger()
+def _recomputed(paper: dict[str, Data]) -> list[Entry]:
+    book = Ledger()
     for part in (tables, claims, passes, runs):
         part.audit(paper, book)
     return book.entries
@@ -55,7 +50,7 @@ def page(entries: list[Entry], records: list[Entry]) -> str:
     lines = [
         "# Audit of the paper's figures",
         "",
-        "Written by `python bench/paper_audit`; do not edit. Every derivable figure of the coupling-tax paper is",
+        "Written by `thinkcap paper --audit`; do not edit. Every derivable figure of the coupling-tax paper is",
         "computed again with `thinkcap.statistics`, first from the paper's own printed figures, then from the",
         "authors' per-sample records. Where printed and recomputed differ, thinkcap uses the recomputed value.",
         "",
@@ -83,23 +78,17 @@ def page(entries: list[Entry], records: list[Entry]) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    options = argparse.ArgumentParser(prog="paper_audit", description=__doc__)
-    options.add_argument("published", type=Path)
-    options.add_argument("--records", type=Path)
-    options.add_argument("--write", type=Path)
-    options.add_argument("--json", action="store_true", help="every figure, not only those that disagree")
-    chosen = options.parse_args(arguments)
-    entries = recompute(chosen.published)
-    records = from_records.audit(chosen.records, load(chosen.published)) if chosen.records else []
-    if chosen.json:
-        print(json.dumps([dataclasses.asdict(e) for e in (*entries, *records)], indent=1))
-    elif chosen.write:
-        chosen.write.write_text(page(entries, records))
-    else:
-        print(page(entries, records))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def audited(published: Path, records: Path | None, as_json: bool = False) -> str:
+    """The page, or every figure as JSON."""
+    try:
+        paper = load(published)
+        entries = _recomputed(paper)
+    except OSError as err:
+        raise DataError(f"{published}: {err.strerror}; wanted the JSON of the paper's printed figures") from err
+    except _MISSHAPEN as err:
+        what = f"{type(err).__name__}: {err}"
+        raise DataError(f"{published}: not the paper's printed figures, or not all of them ({what})") from err
+    found = from_records.audit(records, paper) if records is not None else []
+    if as_json:
+        return json.dumps([dataclasses.asdict(e) for e in (*entries, *found)], indent=1)
+    return page(entries, found)

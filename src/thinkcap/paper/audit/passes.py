@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from ledger import Data, Ledger, count, rows
 
+from thinkcap.paper.audit.ledger import Data, Ledger, count, rows
 from thinkcap.statistics.cost import reread
 from thinkcap.statistics.decompose import recovery
 from thinkcap.statistics.modal import modal

@@ -1,0 +1,68 @@
+"""The house in numbers: rooms by size, circles, type names defined twice, and what analysis takes.
+
+python bench/house.py
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SRC = ROOT / "src" / "thinkcap"
+sys.path.insert(0, str(ROOT / "tests"))
+
+from test_layers import circles, imported_modules  # noqa: E402
+
+ANALYSIS = ("logs", "statistics", "diagnose", "verdict", "calibrate", "study", "report")
+"""Successors of the first house's study/, diagnose/ and report/, without paper/."""
+BEFORE, MOST = 12_339, 10_000
+
+
+def rooms() -> dict[str, tuple[int, int]]:
+    """Lines and files of every room; modules beside the rooms count as one."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for path in SRC.rglob("*.py"):
+        parts = path.relative_to(SRC).parts
+        found[parts[0] if len(parts) > 1 else "(top)"].append(len(path.read_text(encoding="utf-8").splitlines()))
+    return {room: (sum(lines), len(lines)) for room, lines in found.items()}
+
+
+def all_circles() -> set[str]:
+    def name(path: Path) -> str:
+        return ".".join(("thinkcap", *path.relative_to(SRC).with_suffix("").parts)).removesuffix(".__init__")
+
+    files = {name(path): path for path in SRC.rglob("*.py")}
+    return circles({module: imported_modules(path, set(files)) - {module} for module, path in files.items()})
+
+
+def twice() -> dict[str, int]:
+    """Public classes that several modules define."""
+    names = Counter(
+        node.name
+        for path in SRC.rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    return {name: count for name, count in sorted(names.items()) if count > 1}
+
+
+def main() -> None:
+    found = rooms()
+    for room, (lines, files) in sorted(found.items(), key=lambda item: -item[1][0]):
+        print(f"{room:<12}{lines:>7,} lines {files:>4} files")
+    largest = max(found, key=lambda room: found[room][0])
+    print(f"largest room: {largest}, {found[largest][0]:,} lines")
+    print(f"circles: {', '.join(sorted(all_circles())) or 'none'}")
+    doubled = twice()
+    print(
+        f"public type names defined twice: {len(doubled)}", *(f"  {n} x{k}" for n, k in doubled.items()), sep="\n"
+    )
+    total = sum(found[room][0] for room in ANALYSIS if room in found)
+    print(f"analysis ({', '.join(ANALYSIS)}): {total:,} lines; before {BEFORE:,}, wanted at most {MOST:,}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The first budget of a cascade, and the baselines of a router."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thinkcap.logs.arms import Arm
+from thinkcap.report.tables.modes import Budgets
+from thinkcap.report.tables.routes import both_modes, cascade_row, cascades, none_replayed
+from thinkcap.report.tables.select import Group
+from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
+from thinkcap.statistics.route import (
+    Both,
+    RandomRouting,
+    Routing,
+    by_length,
+    oracle,
+    oracle_at,
+    random_share,
+    replay,
+)
+
+
+def first_budget(group: Group, chosen: Budgets = ()) -> list[Row]:
+    """The first budget varied under one second budget."""
+    found = cascades(group)
+    if not found:
+        return none_replayed()
+    second = chosen[-1] if chosen else max(b2 for _, b2 in found)
+    direct, thought = group.series("nothink"), group.series("think")
+    rows = [cascade_row(b1, b2, r, (direct[b1], thought[b2])) for (b1, b2), r in found.items() if b2 == second]
+    return rows or none_replayed()
+
+
+ROUTERS = (
+    Column("method"),
+    Column("acc", "percent"),
+    Column("acc sd", "points"),
+    Column("tokens", "number"),
+    Column("routed", "percent"),
+    Column("recovered", "number"),
+    Column("regretted", "number"),
+    Column("net", "number"),
+)
+
+
+def routers(group: Group, chosen: Budgets = ()) -> list[Row]:
+    """A router's baselines at the share its cascade sends on."""
+    both, found = both_modes(group), cascades(group)
+    if both is None or not found:
+        return [Row(("both modes on the same questions", *[NOT_RUN] * (len(ROUTERS) - 1)), {"method": ""})]
+    first, second = max(found, key=lambda k: found[k].accuracy)
+    if len(chosen) == 2 and (chosen[0], chosen[1]) in found:
+        first, second = chosen[0], chosen[1]
+    one, two = both[0][first], both[1][second]
+    runs = Both(one.right, two.right, one.lengths, two.lengths)
+    cascade = found[first, second]
+    share = cascade.routed / cascade.n
+    chance = random_share(runs, share, draws=200, seed=0)
+    options: list[tuple[str, Routing | RandomRouting]] = [
+        (f"nothink@{first}", replay(runs, np.zeros(runs.n, dtype=np.bool_))),
+        (f"random {100 * share:.1f} %", chance),
+        ("shortest answers", by_length(runs, share, longest=False)),
+        ("longest answers", by_length(runs, share)),
+        (f"cascade {first} to {second}: did not end", cascade),
+        ("oracle", oracle(runs)),
+        ("oracle at that share", oracle_at(runs, share)),
+    ]
+    keys = (
+        "nothink@256",
+        "random",
+        "inverse_token_length",
+        "token_length",
+        "mrsd(ours)",
+        "oracle",
+        "oracle_matched",
+    )
+    rows = [_router(name, r, one, two, key) for (name, r), key in zip(options, keys, strict=True)]
+    everything = replay(runs, np.ones(runs.n, dtype=np.bool_))
+    # All questions to thinking needs no first try, so it does not pay for one.
+    alone: tuple[Any, ...] = (f"think@{second}", everything.accuracy, BLANK, float(two.lengths.mean()), 1.0)
+    counts = (everything.recovered, everything.regretted, everything.net)
+    rows.insert(1, Row((*alone, *counts), {"role": "think@512"}, (one, two)))
+    return rows
+
+
+def _router(name: str, found: Routing | RandomRouting, one: Arm, two: Arm, key: str) -> Row:
+    if isinstance(found, RandomRouting):
+        share, net = found.share, found.recovered - found.regretted
+        spread: Any = found.accuracy_sd
+    else:
+        share, spread, net = found.routed / found.n, BLANK, found.net
+    cells = (name, found.accuracy, spread, found.mean_tokens, share, found.recovered, found.regretted, net)
+    return Row(cells, {"role": key}, (one, two))

@@ -1,0 +1,43 @@
+"""The paper's studies by name: valid, with caps that are the sum of their parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.paper.presets import PRESETS
+from thinkcap.study.config import StudyConfig
+from thinkcap.study.options import from_options
+
+
+def cells(name: str) -> set[tuple[str, int]]:
+    return {(spec.label, budget) for spec, budget in from_options(StudyConfig(), {"preset": name}).cells}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_stages_fit_their_caps(name: str) -> None:
+    config = from_options(StudyConfig(), {"preset": name})
+    parts = ("first", "second", "think", "answer", "retry", "budget", "project")
+    for plan in config.policies:
+        stages = {k: v for k, v in plan.spec.options.items() if k in parts}
+        rounds = plan.spec.options.get("rounds", 1)
+        if stages:
+            first = stages.pop("first", 0)
+            assert plan.budgets == (first + rounds * sum(stages.values()),)
+
+
+def test_what_the_paper_ran_is_there() -> None:
+    math = cells("math500")
+    assert ("town(first=512,second=2048)", 2560) in math
+    assert {("vote(samples=3,each=512)", 1536), ("vote(samples=5,each=512)", 2560)} <= math
+    inside = "iris_plus(first=512,think=4096,answer=512,retry=512)"
+    assert (f"gate(samples=5,each=1024,otherwise={inside})", 5120 + 5632) in math
+    # A forced answer's tokens come on top of the chain's budget.
+    assert {("think", 512), ("think[projection](budget=512,project=32)", 544)} <= cells("gsm8k")
+    assert from_options(StudyConfig(), {"preset": "27b-seeds"}).seeds == (42, 123, 456)
+    assert from_options(StudyConfig(), {"preset": "gsm8k"}).seeds == (42,)
+
+
+def test_the_nearest_name_is_told() -> None:
+    with pytest.raises(ConfigError, match="did you mean '27b-seeds'"):
+        from_options(StudyConfig(), {"preset": "27b-seed"})
