@@ -96,10 +96,11 @@ async def ask_async(
         raise ConfigError(f"cap is {cap}; wanted at least 1 token")
     text = PROMPTS.asked(question, form or kind) if kind else question
     asked = Question("q", ({"role": "user", "content": text},), kind=kind, form=form)
-    named = parse(policy).bind()(asked, cap) if policy else None
+    named = parse(policy) if policy else None
     engine = await open_engine(model, **options) if isinstance(model, str) else model
     try:
-        flow = named or _best(model, engine, kind, cap).bind()(asked, cap)
+        spec = named or _best(model, engine, kind, cap)
+        flow = spec.bind(engine.card.spoken(PROMPTS))(asked, cap)
         async with Grader() as grader:
             run: Run | None = None
             pieces = stream(flow, engine, judge=grader.same, cap=cap, sampling=sampling or Sampling())

@@ -12,10 +12,11 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from thinkcap.core.errors import Unsupported
+from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.thinking import PLAIN, Delta, Marks, Splitter, split
 from thinkcap.core.types import EMPTY, GREEDY, NOTHING, Completion, Mode, Origin, Request, Sampling, Span
 
@@ -39,6 +40,14 @@ class EngineCard:
     """Context window in tokens; 0 where unknown."""
     marks: Marks = PLAIN
     """What stands around thoughts, answers and tool calls in what this model writes."""
+    dialect: str = ""
+    """Name of the way it thinks; empty where that has none, see `marks`."""
+    dialect_by: str = ""
+    """How the dialect was found: template, rendering, model name, option ..."""
+    switches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Arguments its chat template takes for each mode."""
+    closing: str = ""
+    """What closes its thought by force; empty where the prompts' own words do."""
     close_id: int | None = None
     prefills: bool = True
     """Whether the assistant's turn can be begun for the model (needed by `close` and projection)."""
@@ -65,6 +74,14 @@ class EngineCard:
     @property
     def close_tag(self) -> str:
         return self.marks.close_tag
+
+    def spoken(self, prompts: Prompts) -> Prompts:
+        """The prompts with this model's marks; texts that somebody has replaced stay as they are."""
+        if not self.closing:
+            return prompts
+        told = {"close": self.closing, "project": self.closing + PROMPTS.project.removeprefix(PROMPTS.close)}
+        ours = {k: v for k, v in told.items() if getattr(prompts, k) == getattr(PROMPTS, k) != v}
+        return prompts.saying(**ours) if ours else prompts
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "open_tag": self.open_tag, "close_tag": self.close_tag}

@@ -92,6 +92,11 @@ class Prompts:
     def hinted(self, answer: str) -> str:
         return self.hint.replace("{answer}", answer)
 
+    def saying(self, **texts: str) -> Prompts:
+        """The same with some texts replaced."""
+        changed: dict[str, Any] = dict(texts)
+        return replace(self, **changed)
+
     @cached_property
     def hash(self) -> str:
         plain = {**asdict(replace(self, forms={})), "forms": dict(self.forms)}

@@ -26,6 +26,10 @@ class Delta(NamedTuple):
     channel: Channel | None = None
 
 
+_TOKEN = re.compile(r"<[^<>\s]+>|\[[^\[\]\s]+\]")
+"""What a control token looks like inside a longer mark."""
+
+
 @dataclass(frozen=True)
 class Marks:
     """What stands around thoughts, answers and tool calls in a model's text, without the white space beside it."""
@@ -44,6 +48,13 @@ class Marks:
     def without_calls(self) -> Marks:
         """For a question without tools, whose answer may well speak about them."""
         return replace(self, calls=(), ends=tuple(e for e in self.ends if e not in self.calls))
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The marks, and the control tokens that longer ones are made of."""
+        whole = [m for m in (self.open_tag, self.close_tag, *self.ends, *self.wrappers, *self.calls) if m]
+        parts = [part for mark in whole for part in _TOKEN.findall(mark)]
+        return tuple(dict.fromkeys([*whole, *parts]))
 
     @cached_property
     def _in_thought(self) -> _Search:

@@ -32,6 +32,8 @@ def _read(template: Template) -> Dialect:
         return Dialect(on={}, header=prompt.header or None, off_writes="", found_by="template")
     on = dict(switch.on) if switch else {}
     opened, closed = marks or (None, None)
+    # A template that leaves tool calls out writes only the end of the turn where one would stand.
+    leaves_out = turns.tool_open is not None and turns.tool_open.strip() == (turns.end_of_turn or "").strip()
     made = Dialect(
         thinking="switch" if switch or prompt.off_by_word else "prompted" if turns.asks else "always",
         default=prompt.default,
@@ -49,10 +51,10 @@ def _read(template: Template) -> Dialect:
         end_of_turn=turns.end_of_turn,
         effort=prompt.effort,
         native_budget=next((name for name in prompt.switches if "budget" in name), None),
-        interleaved=turns.tool_turn is not None,
+        interleaved=turns.tool_turn is not None and not leaves_out,
         found_by="template",
         header=prompt.header or None,
-        tool_open=turns.tool_open,
+        tool_open=None if leaves_out else turns.tool_open,
         thought_fields=turns.fields,
     )
     made = replace(made, history_keeps=_history(template, made))

@@ -3,7 +3,7 @@
 Reasoning arrives under one of two names, or inside the content between tags; a cut inside the thought and one
 inside the answer are told apart. Tokens are the server's own count where it gives one.
 
-    engine = ChatEngine(client, card, manner, "qwen3-8b", "template", "/v1/chat/completions")
+    engine = ChatEngine(client, card, speech, "qwen3-8b", "template", "/v1/chat/completions")
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from thinkcap.core.types import Mode, Request, Sampling, Span
 from thinkcap.engines.answers import ChatAnswer, ChatReply, Usage, fitting, overran, read_answer, read_event
 from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client, HangUp
-from thinkcap.engines.manner import CLOSE, OPEN, Manner, switches
+from thinkcap.engines.speech import Speech
 
-Dialect = str
+Wire = str
 """The name a server has for its thinking switch."""
 
 
-def switched(dialect: Dialect, mode: Mode) -> dict[str, Any]:
-    """The request fields that turn thinking on or off."""
+def switched(wire: Wire, mode: Mode, template: Mapping[str, Any]) -> dict[str, Any]:
+    """The request fields that turn thinking on or off; `template`: the arguments its dialect takes."""
     on = mode == "think"
-    if dialect == "template":
-        return {"chat_template_kwargs": switches(mode)}
-    if dialect == "effort":
+    if wire == "template":
+        return {"chat_template_kwargs": dict(template)} if template else {}
+    if wire == "effort":
         return {} if on else {"reasoning_effort": "none"}
-    if dialect == "type":
+    if wire == "type":
         return {"thinking": {"type": "enabled" if on else "disabled"}}
-    if dialect == "enabled":
+    if wire == "enabled":
         return {"reasoning": {"enabled": on}}
     return {}
 
 
-DIALECTS: tuple[Dialect, ...] = ("template", "effort", "type", "enabled")
+WIRES: tuple[Wire, ...] = ("template", "effort", "type", "enabled")
 
 
 class ChatEngine:
@@ -51,9 +51,9 @@ class ChatEngine:
         self,
         client: Client,
         card: EngineCard,
-        manner: Manner,
+        speech: Speech,
         served: str,
-        dialect: Dialect,
+        wire: Wire,
         path: str,
         count: Callable[[str], Awaitable[int]] | None = None,
         cuts_overrun: bool = False,
@@ -61,8 +61,8 @@ class ChatEngine:
         self.card = card
         self._client = client
         self._model = served
-        self._manner = manner
-        self._dialect = dialect
+        self._speech = speech
+        self._wire = wire
         self._path = path
         self._count = count
         self._cuts_overrun = cuts_overrun
@@ -72,11 +72,14 @@ class ChatEngine:
 
     async def prompt(self, request: Request) -> Prompt:
         question = request.question
-        messages = _inserted(self._manner.messages(request.messages, request.mode), request.inserts, request.stage)
-        begun = self._manner.block(request.mode) + "".join(
+        messages = _inserted(self._speech.messages(request.messages, request.mode), request.inserts, request.stage)
+        begun = self._speech.block(request.mode) + "".join(
             p.text if isinstance(p, Span) else p for p in request.prefill
         )
-        body: dict[str, Any] = {"messages": messages, **switched(self._dialect, request.mode)}
+        body: dict[str, Any] = {
+            "messages": messages,
+            **switched(self._wire, request.mode, self._speech.switches(request.mode)),
+        }
         if begun:
             if not self.card.prefills:
                 raise Unsupported(
@@ -92,7 +95,7 @@ class ChatEngine:
             if question.tools:
                 body["tools"] = list(map(dict, question.tools))
         ours = [await self._counted(p) for p in request.prefill if isinstance(p, str)]
-        opened, closed = self._manner.state(request)
+        opened, closed = self._speech.state(request)
         return Prompt(None, body, forced=sum(ours), opened=opened, closed=closed)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
@@ -152,10 +155,10 @@ class ChatEngine:
         if tokens is not None and tokens > limit:
             finish, tokens, over = "length", limit, tokens - limit
             self._cut(reply, limit, limit + over)
-        text, thought, answer = reply.content, None, None
+        text, thought, answer, marks = reply.content, None, None, self.card.marks
         if reply.thought.strip():
             thought, answer = reply.thought.strip("\n"), reply.content.lstrip("\n") or None
-            text = f"{OPEN}\n{thought}" + ("" if answer is None else f"\n{CLOSE}\n\n{answer}")
+            text = f"{marks.open_tag}\n{thought}" + ("" if answer is None else f"\n{marks.close_tag}\n\n{answer}")
         extras: dict[str, Any] = {"over_limit": over} if over else {}
         if reply.calls:
             extras["tool_calls"] = [reply.calls[i] for i in sorted(reply.calls)]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.thinking import PLAIN
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9
@@ -38,7 +39,7 @@ class Vocabulary:
     tokens: Sequence[str]
     kinds: Sequence[int]
     ends: frozenset[int]
-    shown: frozenset[str] = frozenset({"<think>", "</think>"})
+    shown: frozenset[str] = frozenset(PLAIN.tokens)
     """Control tokens that belong to the text all the same."""
 
     @cached_property
@@ -63,6 +64,13 @@ class Vocabulary:
     def stream(self) -> codecs.IncrementalDecoder:
         """Decodes pieces as they come, holding back the beginning of an unfinished character."""
         return codecs.getincrementaldecoder("utf-8")("replace")
+
+    def showing(self, marks: Sequence[str], end: str | None) -> Vocabulary:
+        """The same for a dialect of these marks: one of them ends no turn, unless it is the end of the turn."""
+        shown = frozenset(marks) - {end}
+        return Vocabulary(
+            self.tokens, self.kinds, frozenset(i for i in self.ends if self.tokens[i] not in shown), shown
+        )
 
     def find(self, text: str) -> int | None:
         """The id of a token that is exactly this text."""

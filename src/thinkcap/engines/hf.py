@@ -29,7 +29,7 @@ from thinkcap.engines.hf_cache import fits
 from thinkcap.engines.hf_lanes import Lanes
 from thinkcap.engines.hf_waves import Wave
 from thinkcap.engines.hf_words import Shown, Words
-from thinkcap.engines.manner import CLOSE, Manner, NothinkBy, check_nothink_by
+from thinkcap.engines.speech import NothinkBy, Speech, check_nothink_by, found_dialect
 from thinkcap.engines.splice import Splicer
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -46,6 +46,7 @@ async def open_engine(
     context: int = 0,
     nothink_by: NothinkBy = "auto",
     prompts: Prompts = PROMPTS,
+    dialect: str = "",
     device: str = "auto",
     dtype: str = "auto",
     batching: str = "auto",
@@ -68,9 +69,10 @@ async def open_engine(
     whole = int(getattr(config, "max_position_embeddings", 0) or 0)
     if context < 0 or (whole and context > whole):
         raise ConfigError(f"context is {context}; wanted 1 to {whole}, what '{folder.name}' was made for")
-    words = Words(tokenizer, network.generation_config)
-    manner = await Manner.found(words.render, str(tokenizer.chat_template), nothink_by, prompts)
-    close = await words.tokenize(CLOSE, False)
+    found = await found_dialect(str(tokenizer.chat_template), dialect, model=folder.name)
+    words = Words(tokenizer, network.generation_config, found)
+    speech = await Speech.found(words.render, found, nothink_by, prompts)
+    close = await words.tokenize(found.marks.close_tag, False)
     kind = str(network.dtype).removeprefix("torch.")
     import torch
     import transformers
@@ -82,23 +84,23 @@ async def open_engine(
         model=folder.name,
         fingerprint=f"{await asyncio.to_thread(_fingerprint, folder)}-{kind}",
         transport="ids",
-        switch=manner.switch,
         context=context or whole,
         close_id=close[0] if len(close) == 1 else None,
         concurrency=concurrency or (_GPU_FLOWS if gpu else _CPU_FLOWS),
         dtype=kind,
         version=f"transformers {transformers.__version__}, torch {torch.__version__}",
+        **speech.card(),
         hardware=torch.cuda.get_device_name(network.device) if gpu else platform.machine(),
         batching=way,
     )
-    return HfEngine(network, words, card, manner)
+    return HfEngine(network, words, card, speech)
 
 
 class HfEngine:
-    def __init__(self, network: Any, words: Words, card: EngineCard, manner: Manner) -> None:
+    def __init__(self, network: Any, words: Words, card: EngineCard, speech: Speech) -> None:
         self.card = card
         self._words = words
-        self._splicer = Splicer(manner, words.render, words.tokenize)
+        self._splicer = Splicer(speech, words.render, words.tokenize)
         self._line: deque[_Waiting] = deque()
         self._changed = threading.Condition()
         self._closed = False

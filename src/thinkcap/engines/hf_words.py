@@ -1,4 +1,4 @@
-"""A transformers tokenizer as thinkcap reads it: think tags are text, the end of a turn and other marks are not.
+"""A transformers tokenizer as thinkcap reads it: its dialect's marks are text, the end of a turn is not.
 
 words = Words(tokenizer, model.generation_config)
 words.text([40, 41])
@@ -13,22 +13,25 @@ from thinkcap.core.engine import Emit
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Message
-from thinkcap.engines.manner import CLOSE, OPEN
+from thinkcap.dialects import QWEN, Dialect
 from thinkcap.engines.splice import Ids
 
 
 class Words:
     """The model's tokenizer and template."""
 
-    def __init__(self, tokenizer: Any, generation: Any) -> None:
+    def __init__(self, tokenizer: Any, generation: Any, dialect: Dialect = QWEN) -> None:
         self._tokenizer = tokenizer
         ends = generation.eos_token_id if generation.eos_token_id is not None else tokenizer.eos_token_id
         self.ends = frozenset([ends] if isinstance(ends, int) else ends or ())
         if not self.ends:
             raise ConfigError("neither generation_config.json nor the tokenizer names an end-of-turn token")
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else min(self.ends)
-        tags = {tokenizer.convert_tokens_to_ids(tag) for tag in (OPEN, CLOSE)}
-        self._unseen = (frozenset(tokenizer.all_special_ids) - tags) | self.ends
+        special = {i: str(tokenizer.convert_ids_to_tokens(i)) for i in tokenizer.all_special_ids}
+        marks = {
+            i for i, token in special.items() if token != dialect.end_of_turn and token in dialect.marks.tokens
+        }
+        self._unseen = (frozenset(special) - marks) | self.ends
 
     async def render(self, messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
         plain = list(map(dict, messages))

@@ -3,7 +3,7 @@
 What its `/completion` does, measured: `n_predict` counts the end-of-turn token, `tokens` hold it, and
 `stop_type` is `eos` also when it is exactly the last token allowed.
 
-    engine = LlamaServer(client, card, manner)
+    engine = LlamaServer(client, card, speech)
     output = await engine.generate(await engine.prompt(request), 64, GREEDY)
 """
 
@@ -21,7 +21,7 @@ from thinkcap.engines.binding import bound, constraints, fitting, grammar
 from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import Vocabulary
-from thinkcap.engines.manner import CLOSE, OPEN, Manner
+from thinkcap.engines.speech import Speech
 from thinkcap.engines.splice import Ids, Recent, Splicer
 
 _OPTIONS = {
@@ -44,7 +44,7 @@ class LlamaServer:
         self,
         client: Client,
         card: EngineCard,
-        manner: Manner,
+        speech: Speech,
         *,
         more: Sequence[Client] = (),
         vocabulary: Vocabulary | None = None,
@@ -61,7 +61,7 @@ class LlamaServer:
         self._cache = cache
         self._close = close
         self._slots = asyncio.Semaphore(card.concurrency)
-        self._splicer = Splicer(manner, self.render, self.tokenize)
+        self._splicer = Splicer(speech, self.render, self.tokenize)
         self._read: Recent[str] = Recent(65536)
         self._served = Served(card.model)
 
@@ -82,7 +82,7 @@ class LlamaServer:
             "n_predict": limit,
             "return_tokens": True,
             "cache_prompt": self._cache,
-            "preserved_tokens": [OPEN, CLOSE],
+            "preserved_tokens": list(self.card.marks.tokens),
             "response_fields": _FIELDS,
             **_sampling(sampling, prompt.body),
             **prompt.body,

@@ -22,11 +22,12 @@ from typing import Any
 from thinkcap.core.engine import Engine, EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.dialects import QWEN
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import GgufFacts, read_gguf
 from thinkcap.engines.llama_server import LlamaServer
-from thinkcap.engines.manner import CLOSE, Manner, NothinkBy, check_nothink_by
 from thinkcap.engines.retry import RetryPolicy
+from thinkcap.engines.speech import NothinkBy, Speech, check_nothink_by, found_dialect
 
 _QUIET, _TALKATIVE = -1, 3
 _SMALL = 64 * 2**20
@@ -47,6 +48,7 @@ async def open_engine(
     context: int = 0,
     nothink_by: NothinkBy = "auto",
     prompts: Prompts = PROMPTS,
+    dialect: str = "",
     replicas: int = 0,
     threads: int = 0,
     cache: bool = True,
@@ -85,7 +87,9 @@ async def open_engine(
         for server in servers
     ]
     try:
-        return await _engine(clients, path, facts, context, share * copies, nothink_by, prompts, cache, close)
+        return await _engine(
+            clients, path, facts, context, share * copies, nothink_by, prompts, dialect, cache, close
+        )
     except BaseException:
         for client in clients:
             await client.aclose()
@@ -101,6 +105,7 @@ async def _engine(
     slots: int,
     nothink_by: NothinkBy,
     prompts: Prompts,
+    dialect: str,
     cache: bool,
     close: Any,
 ) -> Engine:
@@ -109,24 +114,26 @@ async def _engine(
     fingerprint = await asyncio.to_thread(_fingerprint, path)
     blank = EngineCard("llamacpp", facts.name, fingerprint, "ids")
     first, *more = clients
-    probe = LlamaServer(first, blank, Manner("none", prompts))
-    manner = await Manner.found(probe.render, facts.template, nothink_by, prompts)
-    close_ids = await probe.tokenize(CLOSE, False)
+    probe = LlamaServer(first, blank, Speech(QWEN, "none", prompts))
+    found = await found_dialect(facts.template, dialect, model=facts.name, render=probe.render)
+    speech = await Speech.found(probe.render, found, nothink_by, prompts)
+    close_ids = await probe.tokenize(found.marks.close_tag, False)
+    vocabulary = facts.vocabulary.showing(found.marks.tokens, found.end_of_turn) if facts.vocabulary else None
     card = EngineCard(
         engine="llamacpp",
         model=facts.name,
         fingerprint=fingerprint,
         transport="ids",
-        switch=manner.switch,
         context=context,
         close_id=close_ids[0] if len(close_ids) == 1 else None,
         formats=True,
         concurrency=slots,
         dtype=facts.dtype,
         version=f"xllamacpp {xllamacpp.__version__}",
+        **speech.card(),
         hardware=f"{platform.machine()}, {os.cpu_count()} cores",
     )
-    return LlamaServer(first, card, manner, more=more, vocabulary=facts.vocabulary, cache=cache, close=close)
+    return LlamaServer(first, card, speech, more=more, vocabulary=vocabulary, cache=cache, close=close)
 
 
 def _path(model: str) -> Path:

@@ -9,8 +9,10 @@ only vLLM or llama.cpp have, and a dozen generated tokens. Keys come from the en
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -19,12 +21,13 @@ from thinkcap.core.errors import ConfigError, EngineGarbled, EngineRefused, Unsu
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import GREEDY, Mode, Question, Request
+from thinkcap.dialects import of_model
 from thinkcap.engines.canary import Watched
-from thinkcap.engines.chat import DIALECTS, ChatEngine, Dialect
+from thinkcap.engines.chat import WIRES, ChatEngine, Wire
 from thinkcap.engines.client import Client
 from thinkcap.engines.llama_server import LlamaServer
-from thinkcap.engines.manner import CLOSE, OPEN, Manner, NothinkBy, check_nothink_by
 from thinkcap.engines.retry import RetryPolicy, key_from_environment
+from thinkcap.engines.speech import COMMON, NothinkBy, Speech, check_nothink_by, chosen_dialect, found_dialect
 from thinkcap.engines.vllm import VllmServer
 
 Kind = Literal["llama-server", "vllm", "other"]
@@ -39,6 +42,7 @@ async def open_engine(
     context: int = 0,
     nothink_by: NothinkBy = "auto",
     prompts: Prompts = PROMPTS,
+    dialect: str = "",
     prefills: bool = False,
     opens_thought: bool = False,
     timeout_s: float | None = None,
@@ -51,6 +55,7 @@ async def open_engine(
     continued, and that its answers begin inside the thought. With `cuts_overrun` an answer beyond its limit is cut
     to what fits, and says so; without, it is an error."""
     check_nothink_by(nothink_by)
+    chosen_dialect(dialect)
     if transport not in ("auto", "ids", "chat"):
         raise ConfigError(f"unknown transport '{transport}'{nearest(transport, ['auto', 'ids', 'chat'])}")
     base, name = _address(model)
@@ -65,9 +70,11 @@ async def open_engine(
         facts = replace(facts, concurrency=concurrency or facts.concurrency, context=context or facts.context)
         engine: LlamaServer | VllmServer | ChatEngine
         if transport == "chat" or facts.kind == "other":
-            engine = await _chat(client, facts, nothink_by, prompts, prefills, opens_thought, cuts_overrun)
+            engine = await _chat(
+                client, facts, nothink_by, prompts, dialect, prefills, opens_thought, cuts_overrun
+            )
         else:
-            engine = await _by_ids(client, facts, nothink_by, prompts)
+            engine = await _by_ids(client, facts, nothink_by, prompts, dialect)
         return await Watched.begin(engine, canary_every, canary_s)
     except BaseException:
         await client.aclose()
@@ -87,6 +94,8 @@ class _Facts:
     version: str = ""
     template: str = ""
     end: str = ""
+    root: str = ""
+    """What the server calls the place its weights came from."""
 
 
 def _address(model: str) -> tuple[str, str]:
@@ -138,8 +147,24 @@ async def _facts(client: Client, base: str, name: str) -> _Facts:
     if entry.get("owned_by") == "vllm" or context:
         version = await _maybe(client, "/version")
         if "version" in version and await _returns_ids(client, name):
-            return _Facts("vllm", name, path, context, concurrency=64, version=f"vllm {version['version']}")
+            root = str(entry.get("root") or "")
+            told = await _maybe(client, "/tokenizer_info")
+            template = str(told.get("chat_template") or "") or await asyncio.to_thread(_template_file, root)
+            version_name = f"vllm {version['version']}"
+            return _Facts("vllm", name, path, context, 64, version_name, template=template, root=root)
     return _Facts("other", name, path, context, concurrency=8)
+
+
+def _template_file(root: str) -> str:
+    """The chat template in a model's folder, where that folder is on this machine."""
+    folder = Path(root)
+    try:
+        if (folder / "chat_template.jinja").is_file():
+            return (folder / "chat_template.jinja").read_text(encoding="utf-8")
+        found = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("chat_template")
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return found if isinstance(found, str) else ""
 
 
 async def _models(client: Client, prefix: str, named: bool) -> dict[str, Mapping[str, Any]]:
@@ -172,36 +197,44 @@ async def _returns_ids(client: Client, name: str) -> bool:
         return False
 
 
-def _card(facts: _Facts, manner: Manner, transport: Transport, **more: Any) -> EngineCard:
+def _card(facts: _Facts, speech: Speech, transport: Transport, **more: Any) -> EngineCard:
     return EngineCard(
         engine="openai",
         model=facts.name,
         fingerprint=facts.name,
         transport=transport,
-        switch=manner.switch,
         context=facts.context,
         concurrency=facts.concurrency,
         version=facts.version,
+        **speech.card(),
         **more,
     )
 
 
 async def _by_ids(
-    client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts
+    client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, dialect: str
 ) -> LlamaServer | VllmServer:
     probe = _probe(client, facts, prompts)
-    manner = await Manner.found(probe.render, facts.template, nothink_by, prompts)
-    close = await probe.tokenize(CLOSE, False)
-    card = _card(facts, manner, "ids", close_id=close[0] if len(close) == 1 else None, formats=True)
+    speech = await _speech(probe, facts, nothink_by, prompts, dialect)
+    close = await probe.tokenize(speech.dialect.marks.close_tag, False)
+    card = _card(facts, speech, "ids", close_id=close[0] if len(close) == 1 else None, formats=True)
     if facts.kind == "vllm":
-        return VllmServer(client, card, manner, facts.name)
+        return VllmServer(client, card, speech, facts.name)
     end = await probe.tokenize(facts.end, False)
-    return LlamaServer(client, card, manner, end_id=end[0] if len(end) == 1 else None)
+    return LlamaServer(client, card, speech, end_id=end[0] if len(end) == 1 else None)
+
+
+async def _speech(
+    probe: LlamaServer | VllmServer, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, dialect: str
+) -> Speech:
+    names = f"{facts.root.rstrip('/').rpartition('/')[2]} {facts.name.rpartition('/')[2]}"
+    found = await found_dialect(facts.template, dialect, model=names, render=probe.render)
+    return await Speech.found(probe.render, found, nothink_by, prompts)
 
 
 def _probe(client: Client, facts: _Facts, prompts: Prompts) -> LlamaServer | VllmServer:
     """Good for rendering and tokenizing, before it is known how the modes are made."""
-    blank = Manner("none", prompts)
+    blank = Speech(COMMON, "none", prompts)
     if facts.kind == "vllm":
         return VllmServer(client, _card(facts, blank, "ids"), blank, facts.name)
     return LlamaServer(client, _card(facts, blank, "ids"), blank)
@@ -212,31 +245,34 @@ async def _chat(
     facts: _Facts,
     nothink_by: NothinkBy,
     prompts: Prompts,
+    dialect: str,
     prefills: bool,
     opens: bool,
     cuts_overrun: bool,
 ) -> ChatEngine:
     if facts.kind == "other":
-        manner, dialect = await _by_behaviour(client, facts, nothink_by, prompts, opens)
+        speech, wire = await _by_behaviour(client, facts, nothink_by, prompts, dialect, opens)
         count = None
     else:
-        render = _probe(client, facts, prompts).render
-        manner, dialect = await Manner.found(render, facts.template, nothink_by, prompts), "template"
+        probe = _probe(client, facts, prompts)
+        speech, wire = await _speech(probe, facts, nothink_by, prompts, dialect), "template"
         count = _counter(client, facts.name)
-    card = _card(facts, manner, "chat", formats=True, tools=True, prefills=prefills)
-    return ChatEngine(client, card, manner, facts.name, dialect, facts.path, count, cuts_overrun)
+    card = _card(facts, speech, "chat", formats=True, tools=True, prefills=prefills)
+    return ChatEngine(client, card, speech, facts.name, wire, facts.path, count, cuts_overrun)
 
 
 async def _by_behaviour(
-    client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, opens: bool
-) -> tuple[Manner, Dialect]:
+    client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, dialect: str, opens: bool
+) -> tuple[Speech, Wire]:
     """A server that shows no template: the known switches are tried on a short question."""
-    blank = Manner("native", prompts, opens=opens)
+    spoken = chosen_dialect(dialect) or of_model(facts.name) or COMMON
+    marks = spoken.marks
+    blank = Speech(spoken, "native", prompts, opens=opens)
     question = Question("probe", ({"role": "user", "content": "What is 17 + 25?"},))
 
-    async def thinks(dialect: Dialect, mode: Mode) -> bool | None:
+    async def thinks(wire: Wire, mode: Mode) -> bool | None:
         """Whether a few tokens hold a thought; None where the server refuses the switch."""
-        engine = ChatEngine(client, _card(facts, blank, "chat"), blank, facts.name, dialect, facts.path)
+        engine = ChatEngine(client, _card(facts, blank, "chat"), blank, facts.name, wire, facts.path)
         request = Request(question, mode, _PROBE_TOKENS, stage="probe")
         try:
             output = await engine.generate(await engine.prompt(request), _PROBE_TOKENS, GREEDY)
@@ -244,10 +280,10 @@ async def _by_behaviour(
             if err.status in (400, 422):
                 return None
             raise
-        inside = opens and CLOSE not in output.text
-        return bool(output.thought) or output.text.lstrip().startswith(OPEN) or inside
+        inside = opens and marks.close_tag not in output.text
+        return bool(output.thought) or output.text.lstrip().startswith(marks.open_tag or "\0") or inside
 
-    native = await _dialect(thinks) if nothink_by in ("auto", "native") else None
+    native = await _wire(thinks) if nothink_by in ("auto", "native") else None
     if nothink_by == "native" and not native:
         raise Unsupported(
             f"no known switch turns thinking off at '{facts.name}'; use --nothink-by block or --nothink-by prompt"
@@ -259,15 +295,15 @@ async def _by_behaviour(
         switch = nothink_by
     else:
         switch = "none" if await thinks("", "think") else "prompt"
-    return Manner(switch, prompts, opens=opens), native or ""
+    return Speech(spoken, switch, prompts, opens=opens), native or ""
 
 
-async def _dialect(thinks: Callable[[Dialect, Mode], Awaitable[bool | None]]) -> Dialect | None:
+async def _wire(thinks: Callable[[Wire, Mode], Awaitable[bool | None]]) -> Wire | None:
     """The first switch that is taken, thinks when on and does not when off."""
-    for dialect in DIALECTS:
-        off, on = await asyncio.gather(thinks(dialect, "nothink"), thinks(dialect, "think"))
+    for wire in WIRES:
+        off, on = await asyncio.gather(thinks(wire, "nothink"), thinks(wire, "think"))
         if on and off is False:
-            return dialect
+            return wire
         if on is False and off is False:
             return None
     return None

@@ -3,7 +3,7 @@
 Tokenizing each piece on its own and never decoding a trace keeps one promise: the model reads exactly the
 tokens it once wrote. The pieces are remembered, since a study asks the same question at many budgets.
 
-    splicer = Splicer(manner, render, tokenize)
+    splicer = Splicer(speech, render, tokenize)
     ids, forced = await splicer.ids(request)
 """
 
@@ -18,7 +18,7 @@ from thinkcap.core.engine import Prompt
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import HERE
 from thinkcap.core.types import Message, Request, Span
-from thinkcap.engines.manner import Manner, Render, switches
+from thinkcap.engines.speech import Render, Speech
 
 Ids = tuple[int, ...]
 Tokenize = Callable[[str, bool], Awaitable[Ids]]
@@ -49,8 +49,8 @@ class Recent(Generic[T]):
 class Splicer:
     """`whole` renders and tokenizes in one go, for servers that do; used where nothing is inserted."""
 
-    def __init__(self, manner: Manner, render: Render, tokenize: Tokenize, whole: Whole | None = None) -> None:
-        self._manner = manner
+    def __init__(self, speech: Speech, render: Render, tokenize: Tokenize, whole: Whole | None = None) -> None:
+        self._speech = speech
         self._render = render
         self._tokenize = tokenize
         self._whole = whole
@@ -59,7 +59,7 @@ class Splicer:
 
     async def prompt(self, request: Request, body: Mapping[str, Any]) -> Prompt:
         ids, forced = await self.ids(request)
-        opened, closed = self._manner.state(request)
+        opened, closed = self._speech.state(request)
         begun = await self._begun(request)
         return Prompt(ids, body, forced=forced, opened=opened, closed=closed, tokens=len(ids), begun=begun)
 
@@ -82,7 +82,7 @@ class Splicer:
         for span, piece in zip(request.inserts, pieces[1:], strict=True):
             ids += await self._span(span)
             ids += piece
-        ids += await self._text(self._manner.block(request.mode))
+        ids += await self._text(self._speech.block(request.mode))
         forced = 0
         for part in request.prefill:
             if isinstance(part, str):
@@ -94,14 +94,14 @@ class Splicer:
         return tuple(ids), forced
 
     async def _pieces(self, request: Request) -> tuple[Ids, ...]:
-        messages = self._manner.messages(request.messages, request.mode)
+        messages = self._speech.messages(request.messages, request.mode)
         split = bool(request.inserts)
         key = json.dumps([request.mode, split, messages], sort_keys=True, default=dict)
 
         async def make() -> tuple[Ids, ...]:
             if self._whole and not split:
-                return (await self._whole(messages, switches(request.mode)),)
-            text = await self._render(messages, switches(request.mode))
+                return (await self._whole(messages, self._speech.switches(request.mode)),)
+            text = await self._render(messages, self._speech.switches(request.mode))
             # Without traces to insert, a mark in somebody's question is an ordinary character.
             texts = text.split(HERE) if split else [text]
             return tuple([await self._tokenize(t, i == 0) for i, t in enumerate(texts)])

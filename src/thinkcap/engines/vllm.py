@@ -1,6 +1,6 @@
 """vLLM by token ids: `/tokenize` renders and tokenizes, `/v1/completions` takes ids and returns them.
 
-engine = VllmServer(client, card, manner)
+engine = VllmServer(client, card, speech)
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from thinkcap.core.types import Message, Request, Sampling
 from thinkcap.engines.binding import bound, constraints, fitting, grammar
 from thinkcap.engines.canary import Served
 from thinkcap.engines.client import Client
-from thinkcap.engines.manner import Manner
 from thinkcap.engines.pieces import Pieces
+from thinkcap.engines.speech import Speech
 from thinkcap.engines.splice import Ids, Splicer
 
 _OPTIONS = {
@@ -31,11 +31,11 @@ _OPTIONS = {
 class VllmServer:
     """`served` is the model's name on the server; every call must say it."""
 
-    def __init__(self, client: Client, card: EngineCard, manner: Manner, served: str) -> None:
+    def __init__(self, client: Client, card: EngineCard, speech: Speech, served: str) -> None:
         self.card = card
         self._client = client
         self._model = served
-        self._splicer = Splicer(manner, self.render, self.tokenize, self._template)
+        self._splicer = Splicer(speech, self.render, self.tokenize, self._template)
         self._ends: set[int] = set()
         self._pieces = Pieces(self._detokenize, card.close_id, card.close_tag)
         self._slots = asyncio.Semaphore(card.concurrency)

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from thinkcap.core.engine import Engine, complete
+from thinkcap.core.engine import Engine, EngineCard, complete
 from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.types import GREEDY, Mode, Question, Request, Sampling
 from thinkcap.engines import open_engine
-from thinkcap.engines.chat import DIALECTS, switched
+from thinkcap.engines.chat import WIRES, switched
 from thinkcap.engines.retry import RetryPolicy
 from thinkcap.gateway.probe import Probe, Seen
 
@@ -81,7 +81,7 @@ async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0) 
     retry = RetryPolicy(first_byte_s=timeout_s, between_bytes_s=timeout_s, total_s=timeout_s, attempts=2)
     engine = await open_engine(address, retry=retry, canary_every=10**9, canary_s=1e9)
     try:
-        async with Probe(address, engine.card.model, timeout_s) as probe:
+        async with Probe(address, engine.card.model, timeout_s, engine.card.marks) as probe:
             return Report(address.partition("#")[0], engine.card.to_dict(), await _all(engine, probe, tokens))
     finally:
         await engine.aclose()
@@ -90,7 +90,7 @@ async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0) 
 async def _all(engine: Engine, probe: Probe, tokens: int) -> tuple[Finding, ...]:
     """One after another: a probe beside others would time and batch differently."""
     checks: list[tuple[str, Callable[[], Awaitable[Finding]]]] = [
-        ("thinking off means off", lambda: _off(probe, tokens)),
+        ("thinking off means off", lambda: _off(probe, engine.card, tokens)),
         ("reasoning apart", lambda: _field(probe, tokens)),
         ("usage given", lambda: _usage(probe)),
         ("max_tokens holds", lambda: _limit(probe)),
@@ -115,29 +115,39 @@ async def _all(engine: Engine, probe: Probe, tokens: int) -> tuple[Finding, ...]
     return tuple(found)
 
 
-async def _off(probe: Probe, tokens: int) -> Finding:
+async def _off(probe: Probe, card: EngineCard, tokens: int) -> Finding:
     """Each known switch, on and off; the first that thinks when on and does not when off."""
     name = "thinking off means off"
     said = []
-    for dialect in DIALECTS:
+    for wire in WIRES:
         on, off = 0, 0
         try:
             for text in _ASKED:
-                off += (await probe.ask(text, max_tokens=tokens, **switched(dialect, "nothink"))).thinks
-                on += (await probe.ask(text, max_tokens=tokens, **switched(dialect, "think"))).thinks
+                off += (await probe.ask(text, max_tokens=tokens, **_asked(wire, "nothink", card))).thinks
+                on += (await probe.ask(text, max_tokens=tokens, **_asked(wire, "think", card))).thinks
         except EngineError:
-            said.append(f"{_SWITCHES[dialect]} is refused")
+            said.append(f"{_switch(wire, card)} is refused")
             continue
         many = len(_ASKED)
         if on and not off:
-            probe.switches = {mode: switched(dialect, mode) for mode in ("think", "nothink")}
+            probe.switches = {mode: _asked(wire, mode, card) for mode in ("think", "nothink")}
             return Finding(
-                name, "yes", f"by {_SWITCHES[dialect]}: {on} of {many} think when on, {off} of {many} when off"
+                name, "yes", f"by {_switch(wire, card)}: {on} of {many} think when on, {off} of {many} when off"
             )
-        said.append(f"{_SWITCHES[dialect]}: {on} of {many} think when on, {off} of {many} when off")
+        said.append(f"{_switch(wire, card)}: {on} of {many} think when on, {off} of {many} when off")
         if not on and not off:
             return Finding(name, "unknown", "no thought was seen, on or off; does this model think?")
     return Finding(name, "no", "; ".join(said))
+
+
+def _asked(wire: str, mode: Mode, card: EngineCard) -> dict[str, Any]:
+    return switched(wire, mode, card.switches.get(mode, {}))
+
+
+def _switch(wire: str, card: EngineCard) -> str:
+    """The field by its name on the wire; a template's arguments by their own."""
+    names = list(card.switches.get("nothink", {})) if wire == "template" else []
+    return f"chat_template_kwargs.{names[0]}" if names else _SWITCHES[wire]
 
 
 async def _field(probe: Probe, tokens: int) -> Finding:

@@ -14,6 +14,7 @@ from typing import Any
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.flow import Flow, Judge, Shown, drive
+from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Question, Request, Run, Sampling
 from thinkcap.engines.answers import clean
 from thinkcap.gateway import replies
@@ -66,7 +67,7 @@ class Job:
     def _policy(self, question: Question, cap: int) -> Flow:
         spec = self.choice.spec
         bound = bool(question.tools or question.format or question.options.keys() - {"stop"})
-        flow = spec.bind()(question, cap)
+        flow = spec.bind(self.engine.card.spoken(PROMPTS))(question, cap)
         if bound and spec.name != "nothink":
             check_answer_pass(spec)
             card = self.engine.card

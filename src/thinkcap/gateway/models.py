@@ -18,7 +18,6 @@ from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.types import Mode, Question, Request
 from thinkcap.engines import open_engine
 from thinkcap.engines.client import Client
-from thinkcap.engines.manner import switches
 from thinkcap.engines.retry import RetryPolicy, key_from_environment
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
@@ -184,7 +183,7 @@ async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, met
 
 async def _field(model: str, engine: Engine, config: ServeConfig) -> str:
     """Seen in a few tokens of a thought; where none shows, the commoner name."""
-    async with Probe(model, engine.card.model, config.request_timeout_s) as probe:
+    async with Probe(model, engine.card.model, config.request_timeout_s, engine.card.marks) as probe:
         try:
             seen = await probe.ask(
                 "What is 17 + 25?", max_tokens=_FIELD_TOKENS, **await _switches(engine, "think")
@@ -197,7 +196,8 @@ async def _field(model: str, engine: Engine, config: ServeConfig) -> str:
 async def _switches(engine: Engine, mode: Mode) -> Mapping[str, Any]:
     """The fields the engine itself would send; by ids it sends none, and the template's are what works."""
     if engine.card.transport == "ids":
-        return {"chat_template_kwargs": switches(mode)}
+        arguments = engine.card.switches.get(mode)
+        return {"chat_template_kwargs": dict(arguments)} if arguments else {}
     greeting = Question("switch", ({"role": "user", "content": "Hi"},))
     prompt = await engine.prompt(Request(greeting, mode, 1, stage="switch"))
     return {k: v for k, v in prompt.body.items() if k != "messages"}

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from thinkcap.core.thinking import PLAIN, Marks
 from thinkcap.core.types import Mode
 from thinkcap.engines.answers import ChatAnswer, ChatReply, Usage, read_answer, read_event
 from thinkcap.engines.client import Client
@@ -51,13 +52,14 @@ class Seen:
 
 
 class Probe:
-    def __init__(self, address: str, model: str, timeout_s: float) -> None:
+    def __init__(self, address: str, model: str, timeout_s: float, marks: Marks = PLAIN) -> None:
         base = address.partition("#")[0].rstrip("/")
         retry = RetryPolicy(
             first_byte_s=timeout_s, between_bytes_s=timeout_s, total_s=timeout_s, attempts=2, pause_s=0.2
         )
         self._client = Client(base, key_from_environment(), retry)
         self._model = model
+        self._marks = marks
         self.switches: Mapping[Mode, Mapping[str, Any]] = {}
         """Filled in once a switch was seen to work."""
 
@@ -66,11 +68,13 @@ class Probe:
 
     async def ask(self, text: str, **body: Any) -> Seen:
         return await self._client.send(
-            "/chat/completions", msgspec.json.encode(self._body(text, body)), lambda raw: _whole(read_answer(raw))
+            "/chat/completions",
+            msgspec.json.encode(self._body(text, body)),
+            lambda raw: _whole(read_answer(raw), self._marks),
         )
 
     async def stream(self, text: str, **body: Any) -> Seen:
-        state = _Streamed()
+        state = _Streamed(self._marks)
         await self._client.stream(
             "/chat/completions",
             {**self._body(text, body), "stream": True},
@@ -92,10 +96,10 @@ class Probe:
         await self._client.aclose()
 
 
-def _whole(answer: ChatAnswer) -> Seen:
+def _whole(answer: ChatAnswer, marks: Marks) -> Seen:
     text = answer.choices[0].text
     content = text.content or ""
-    thought = text.thought or _tagged(content)
+    thought = text.thought or _tagged(content, marks)
     usage = answer.usage or Usage()
     # llama-server counts what its cache served beside the usage.
     cached = usage.cached_tokens if usage.cached_tokens is not None else (answer.timings or {}).get("cache_n")
@@ -111,18 +115,20 @@ def _whole(answer: ChatAnswer) -> Seen:
     )
 
 
-def _tagged(content: str) -> str:
+def _tagged(content: str, marks: Marks) -> str:
     """A thought left inside the content; a template may have opened it without showing the tag."""
-    head, close, _ = content.partition("</think>")
+    head, close, _ = content.partition(marks.close_tag)
     if close:
-        return head.removeprefix("<think>")
-    return content.removeprefix("<think>") if content.startswith("<think>") else ""
+        return head.removeprefix(marks.open_tag)
+    opened = marks.open_tag and content.startswith(marks.open_tag)
+    return content.removeprefix(marks.open_tag) if opened else ""
 
 
 class _Streamed:
     """A reply as it comes, with the pieces and when they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
         self._started = time.perf_counter()
         self._first = self._last = 0.0
         self._reply = ChatReply()
@@ -143,7 +149,7 @@ class _Streamed:
 
     def seen(self) -> Seen:
         reply, content = self._reply, "".join(self._content)
-        tagged = "" if reply.thought_field else _tagged(content)
+        tagged = "" if reply.thought_field else _tagged(content, self._marks)
         inside = 0
         if tagged.strip():
             # Pieces up to the closing tag are the thought's.

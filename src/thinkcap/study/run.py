@@ -202,7 +202,7 @@ class _Worker:
     async def _outcome(self, cell: Cell) -> Outcome:
         config = self._config
         other = self._neighbours.of(cell) if wants_other(cell.spec) else None
-        policy = cell.spec.bind(config.prompts, other)
+        policy = cell.spec.bind(self._engine.card.spoken(config.prompts), other)
         sampling = Sampling(config.temperature, config.top_p, cell.seed)
         try:
             run = await drive(

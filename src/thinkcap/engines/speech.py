@@ -1,0 +1,194 @@
+"""How an engine speaks its model's dialect: what turns a thought on, off or over, and what is open already.
+
+What the template promises is checked against what the engine really renders. Which dialect it was, and how it was
+found, stands on the card, so that every run says it.
+
+    speech = await Speech.found(render, await found_dialect(template), "auto", PROMPTS)
+    speech.messages(request.messages, "nothink")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from thinkcap.core.engine import Switch
+from thinkcap.core.errors import ConfigError, Unsupported
+from thinkcap.core.names import nearest
+from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.types import Message, Mode, Request, Span
+from thinkcap.dialects import QWEN, Dialect, named, of_model, of_template
+
+NothinkBy = Literal["auto", "native", "block", "prompt"]
+Render = Callable[[Sequence[Message], Mapping[str, Any]], Awaitable[str]]
+"""Messages and template switches in, the text the model would read out."""
+
+_GREETING = ({"role": "user", "content": "Hi"},)
+COMMON = replace(
+    QWEN,
+    on={"enable_thinking": True, "thinking": True},
+    off={"enable_thinking": False, "thinking": False},
+    name="",
+    found_by="the commonest marks",
+)
+"""For servers that show nothing: the names most templates have for the switch, and what most models write."""
+_read_template = lru_cache(maxsize=64)(of_template)
+
+
+def check_nothink_by(value: str) -> None:
+    if value not in get_args(NothinkBy):
+        raise ConfigError(f"unknown way '{value}' to turn thinking off{nearest(value, get_args(NothinkBy))}")
+
+
+def chosen_dialect(wanted: str) -> Dialect | None:
+    """What a user names: nothing, a known dialect, or a TOML file of their own."""
+    if not wanted:
+        return None
+    if not wanted.endswith(".toml"):
+        return replace(named(wanted), found_by="option")
+    path = Path(wanted).expanduser()
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"no dialect file at '{path}'; wanted a TOML file (see docs/servers.md)") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as err:
+        raise ConfigError(f"cannot read '{path}' as TOML: {err}") from err
+    made = Dialect.from_mapping(said, f"'{path}'")
+    return replace(made, found_by="option", name=made.name or path.stem)
+
+
+async def found_dialect(
+    template: str, wanted: str = "", *, model: str = "", render: Render | None = None
+) -> Dialect:
+    """The one that was asked for, else the template's, else what the server's own rendering or the name shows."""
+    if chosen := chosen_dialect(wanted):
+        return chosen
+    if template:
+        return await asyncio.to_thread(_read_template, template)
+    shown = await _rendered(render) if render else None
+    if shown and shown.found_by == "rendering":
+        return shown
+    return of_model(model) or shown or Dialect(on={}, off_writes="", found_by="nothing shown")
+
+
+async def _rendered(render: Render) -> Dialect | None:
+    """For a server that hides its template but renders it: the commonest switches and the commonest marks."""
+    on = await render(_GREETING, COMMON.switches("think"))
+    off = await render(_GREETING, COMMON.switches("nothink"))
+    opens = on.rstrip().endswith("<think>")
+    closes = off.rstrip().endswith("</think>")
+    if on == off:
+        always = replace(COMMON, thinking="always", on={}, off=None, off_writes=None, found_by="rendering")
+        return replace(always, prompt_opens_when_on=True) if opens else None
+    switched = replace(COMMON, prompt_opens_when_on=opens, off_writes="")
+    if closes:
+        bare = off.rstrip().removesuffix("</think>").rstrip().endswith("<think>")
+        switched = replace(switched, off_writes=QWEN.off_writes if bare else "</think>")
+    return replace(switched, found_by="rendering") if opens or closes else switched
+
+
+@dataclass(frozen=True)
+class Speech:
+    dialect: Dialect
+    switch: Switch
+    prompts: Prompts
+    opens: bool = False
+    """The prompt itself opens the thought when thinking is on."""
+    closes: bool = False
+    """The prompt itself writes an empty thought when thinking is off."""
+
+    @classmethod
+    async def found(cls, render: Render, dialect: Dialect, nothink_by: NothinkBy, prompts: Prompts) -> Speech:
+        """Looks at what the engine makes of a greeting with thinking on and off."""
+        native = cls(dialect, "native", prompts)
+        on = await render(native.messages(_GREETING, "think"), dialect.switches("think"))
+        off = await render(native.messages(_GREETING, "nothink"), dialect.switches("nothink"))
+        able = dialect.thinking == "switch" and on != off
+        best: Switch = "native" if able else "none" if dialect.thinks else "prompt"
+        switch = best if nothink_by == "auto" else nothink_by
+        if switch == "native" and not able:
+            raise Unsupported(
+                "this model's chat template has no thinking switch; use --nothink-by block or --nothink-by prompt"
+            )
+        opening, written = (dialect.open_tag or "").strip(), (dialect.off_writes or "").strip()
+        opens = bool(opening) and on.rstrip().endswith(opening)
+        return cls(
+            dialect,
+            switch,
+            prompts,
+            opens,
+            closes=switch == "native" and bool(written) and off.rstrip().endswith(written),
+        )
+
+    def switches(self, mode: Mode) -> dict[str, Any]:
+        """The template's arguments for a mode."""
+        return self.dialect.switches(mode)
+
+    def messages(self, messages: Sequence[Message], mode: Mode) -> tuple[Message, ...]:
+        """Where no argument switches, a word or a wish stands at the end of the last message the user sent."""
+        if self.switch == "native":
+            by_word = not self.dialect.off and mode == "nothink" and self.dialect.off_by_message
+            return _said(messages, by_word) if by_word else tuple(messages)
+        if self.switch != "prompt":
+            return tuple(messages)
+        return _said(
+            messages, self.prompts.think_by_prompt if mode == "think" else self.prompts.no_think_by_prompt
+        )
+
+    def block(self, mode: Mode) -> str:
+        """What follows the generation prompt so that the thought is over before it began."""
+        if self.switch != "block" or mode == "think":
+            return ""
+        ours = self.prompts.no_think
+        if ours == PROMPTS.no_think and not self._customary:
+            empty = replace(self.dialect, prompt_opens_when_on=self.opens).empty_thought
+            return empty + (self.dialect.answer_open or "")
+        return ours.partition(self.dialect.marks.open_tag or "\0")[2] if self.opens else ours
+
+    @property
+    def closing(self) -> str:
+        """What closes a thought by force; empty where the prompts' own words do."""
+        return "" if self._customary else (self.dialect.close or "") + (self.dialect.answer_open or "")
+
+    @property
+    def _customary(self) -> bool:
+        """No marks of its own, or the common ones without a hint of how they are laid out: then as most do."""
+        dialect = self.dialect
+        bare = dialect.close == QWEN.close_tag and not (dialect.name or dialect.answer_open)
+        return bare or not dialect.thinks
+
+    def state(self, request: Request) -> tuple[bool, bool]:
+        """`(opened, closed)` when the first token is written."""
+        marks = self.dialect.marks
+        begun = "".join(p.text if isinstance(p, Span) else p for p in request.prefill)
+        if request.mode == "think":
+            begun = (marks.open_tag if self.opens else "") + begun
+        closed = marks.close_tag in begun or (
+            request.mode == "nothink" and (self.closes or self.switch == "block")
+        )
+        opened = marks.open_tag in begun if marks.open_tag else request.mode == "think"
+        return opened and not closed, closed
+
+    def card(self) -> dict[str, Any]:
+        """What an engine's card says of it."""
+        return {
+            "switch": self.switch,
+            "marks": self.dialect.marks,
+            "dialect": self.dialect.name,
+            "dialect_by": self.dialect.found_by,
+            "closing": self.closing,
+            "switches": {mode: self.switches(mode) for mode in get_args(Mode)},
+        }
+
+
+def _said(messages: Sequence[Message], wish: str) -> tuple[Message, ...]:
+    last = max((i for i, m in enumerate(messages) if m["role"] == "user"), default=None)
+    if last is None or not isinstance(messages[last]["content"], str):
+        return ({"role": "system", "content": wish}, *messages)
+    asked = {**messages[last], "content": f"{messages[last]['content']}\n{wish}"}
+    return (*messages[:last], asked, *messages[last + 1 :])
