@@ -24,6 +24,7 @@ import click
 @click.option("--form", default="", help="Answer form of the prompts (label: label, truth, yesno).")
 @click.option("--temperature", type=click.FloatRange(0, 5), default=0.0, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--dialect", help="How the model thinks: a known name or a TOML file; by default it is found out.")
 @click.option("--json", "as_json", is_flag=True, help="Print answer and stages as JSON.")
 def command(question: str | None, cap: int, policy: str | None, model: str, as_json: bool, **more: Any) -> None:
     """Answer QUESTION within a total of --cap tokens and show the stages.
@@ -52,6 +53,8 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
         channels.append(piece.channel)
         click.echo(click.style(piece.text, dim=piece.channel == "thought"), nl=False)
 
+    if more["dialect"] is None:
+        del more["dialect"]
     sampling = Sampling(more.pop("temperature"), seed=more.pop("seed"))
     reply = wait(ask_async(question, cap=cap, policy=policy, model=model, sampling=sampling, show=show, **more))
     stages = [

@@ -19,16 +19,17 @@ import click
     show_default=True,
     help="Seconds for one question.",
 )
+@click.option("--dialect", default="", help="How the model thinks: a known name or a TOML file; else found out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--card", type=click.Path(path_type=Path), help="Write the capability card to this file, too.")
-def command(url: str, tokens: int, timeout_s: float, as_json: bool, card: Path | None) -> None:
+def command(url: str, tokens: int, timeout_s: float, dialect: str, as_json: bool, card: Path | None) -> None:
     """Probe the server at URL (http://host/v1#model) and say what it obeys; about sixty short requests.
 
     A key is taken from THINKCAP_API_KEY or OPENAI_API_KEY.
     """
     from thinkcap.gateway.doctor import examined
 
-    report = examined(url, tokens, timeout_s)
+    report = examined(url, tokens, timeout_s, dialect)
     if card:
         card.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
     click.echo(json.dumps(report.to_dict(), indent=1) if as_json else report.table())

@@ -19,6 +19,7 @@ from thinkcap.core.errors import ConfigError
 @click.option("--host", help="Address to listen on; the loopback unless told otherwise.")
 @click.option("--port", type=int, help="Port to listen on; 8080, or 0 for any free one.")
 @click.option("--profile", help="What `thinkcap calibrate` wrote for this model.")
+@click.option("--dialect", help="How the model thinks: a known name or a TOML file; by default it is found out.")
 @click.option("--default-cap", type=int, help="Cap of requests that name none.")
 @click.option("--threshold", type=int, help="Without a profile: no thinking for caps below it.")
 @click.option("--reasoning-field", help="upstream, reasoning_content, reasoning or both.")

@@ -31,6 +31,7 @@ import click
 @click.option("--online", is_flag=True, default=None, help="Generate every cell at its own budget.")
 @click.option("--verify-prefix", type=int, help="Re-run N questions at a smaller budget, report agreement.")
 @click.option("--nothink-by", help="How a model without a switch is kept from thinking: block or prompt.")
+@click.option("--dialect", help="How the model thinks: a known name or a TOML file; by default it is found out.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds for one request to a server, all tries.")
 @click.option("--cluster", help="Run the engines on a Ray cluster: auto, local or HOST:PORT.")
 @click.option("--actors", type=int, help="Engines on the cluster; by default it is filled.")

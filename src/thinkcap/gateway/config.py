@@ -106,7 +106,7 @@ class ServeConfig:
 
     def changed(self, table: Mapping[str, Any]) -> ServeConfig:
         """A copy with these settings; `model` is a name or a list of names, `models` a list of tables."""
-        known = [f.name for f in fields(self)] + ["model", "profile"]
+        known = [f.name for f in fields(self)] + ["model", "profile", "dialect"]
         given = dict(table)
         for key in given:
             if key not in known:
@@ -126,6 +126,11 @@ class ServeConfig:
             if len(models) != 1:
                 raise ConfigError("`profile` is for one model; with several, give each its own under [[models]]")
             models = (replace(models[0], profile=Path(_text("profile", given["profile"]))),)
+        if "dialect" in given:
+            if len(models) != 1:
+                raise ConfigError("`dialect` is for one model; with several, give each its own under [[models]]")
+            said = {**models[0].options, "dialect": _text("dialect", given["dialect"])}
+            models = (replace(models[0], options=said),)
         return replace(self, models=models, **plain)._checked()
 
     def _checked(self) -> ServeConfig:

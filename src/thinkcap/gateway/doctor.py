@@ -71,15 +71,24 @@ class Report:
         card = self.card
         asked = _TRANSPORTS[card["transport"]]
         head = f"{self.address}: {card['model']}, asked {asked}, {card['version'] or 'unknown server'}"
-        return "\n".join([head, *(f"  {f.name:<{width}}  {f.verdict:<8} {f.seen}" for f in self.findings)])
+        return "\n".join(
+            [head, _dialect(card), *(f"  {f.name:<{width}}  {f.verdict:<8} {f.seen}" for f in self.findings)]
+        )
 
 
-async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0) -> Report:
+def _dialect(card: Mapping[str, Any]) -> str:
+    """The line that says how the model thinks, and how that was found."""
+    name = card["dialect"] or "without a name"
+    marks = f"{card['open_tag'] or '(nothing)'} ... {card['close_tag']}"
+    return f"  dialect {name}, found by {card['dialect_by']}: {marks}, thinking is turned off by {card['switch']}"
+
+
+async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0, dialect: str = "") -> Report:
     """`tokens` is the longest answer asked for; a thought must fit to be seen whole."""
     if not address.startswith(("http://", "https://")):
         raise ConfigError(f"'{address}' is not the address of a server; wanted http://host:port/v1#model-name")
     retry = RetryPolicy(first_byte_s=timeout_s, between_bytes_s=timeout_s, total_s=timeout_s, attempts=2)
-    engine = await open_engine(address, retry=retry, canary_every=10**9, canary_s=1e9)
+    engine = await open_engine(address, dialect=dialect, retry=retry, canary_every=10**9, canary_s=1e9)
     try:
         async with Probe(address, engine.card.model, timeout_s, engine.card.marks) as probe:
             return Report(address.partition("#")[0], engine.card.to_dict(), await _all(engine, probe, tokens))
@@ -326,6 +335,6 @@ async def _tools(probe: Probe) -> Finding:
     return Finding(name, "yes" if more > 0 else "no", words)
 
 
-def examined(address: str, tokens: int = 256, timeout_s: float = 120.0) -> Report:
+def examined(address: str, tokens: int = 256, timeout_s: float = 120.0, dialect: str = "") -> Report:
     """The same for the command line."""
-    return asyncio.run(examine(address, tokens=tokens, timeout_s=timeout_s))
+    return asyncio.run(examine(address, tokens=tokens, timeout_s=timeout_s, dialect=dialect))

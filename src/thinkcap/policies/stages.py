@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.prompts import Prompts
-from thinkcap.core.thinking import parted
+from thinkcap.core.thinking import PLAIN, parted
 from thinkcap.core.types import Completion, Message, Mode, Question, Request, Shown
 from thinkcap.grading import extract
 
@@ -92,6 +92,15 @@ def _joined(content: Any, text: str) -> Any:
     if isinstance(content, Sequence) and all(isinstance(part, Mapping) for part in content):
         return [*content, {"type": "text", "text": text}]
     raise Unsupported(f"a user message has content of type {type(content).__name__}; wanted text or parts")
+
+
+def tagged(chain: Completion) -> str:
+    """A chain in the tags that `read` knows, whatever its model's own are."""
+    if chain.thought is None or PLAIN.close_tag in chain.text or chain.text.lstrip().startswith(PLAIN.open_tag):
+        return chain.text
+    if chain.answer is None:
+        return f"{PLAIN.open_tag}{chain.thought}"
+    return f"{PLAIN.open_tag}{chain.thought}{PLAIN.close_tag}{chain.answer}"
 
 
 def read(question: Question, text: str | None, *, guess: bool = False) -> Extracted:

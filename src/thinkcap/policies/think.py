@@ -45,7 +45,7 @@ def think(
     if chain.ended or pipeline == "none":
         return Answer(chain.answer, stage="think", completion=chain)
     if pipeline == "heuristic":
-        return Answer(chain.text, stage="think", completion=chain, guess=True)
+        return Answer(stages.tagged(chain), stage="think", completion=chain, guess=True)
     if chain.answer is not None and 1 <= stages.read(question, chain.answer).level <= 3:
         return Answer(chain.answer, stage="think", completion=chain)
     rest = yield from ask(stages.in_band(question, chain, keep, prompts.project, "project"))

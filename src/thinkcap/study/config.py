@@ -46,6 +46,8 @@ class StudyConfig:
     online: bool = False
     """Generate every cell at its own budget instead of cutting stored traces."""
     nothink_by: str = "auto"
+    dialect: str = ""
+    """How the model thinks, by name or as a TOML file; found out where empty."""
     timeout_s: float | None = None
     """For one request to a server, all its tries included; the engine's own patience where None."""
     cluster: str | None = None
@@ -78,6 +80,8 @@ class StudyConfig:
     def engine_options(self) -> dict[str, Any]:
         """What the engine must know of the study; engines refuse what they do not take."""
         options: dict[str, Any] = {"nothink_by": self.nothink_by, "prompts": self.prompts}
+        if self.dialect:
+            options["dialect"] = self.dialect
         if self.concurrency:
             options["concurrency"] = self.concurrency
         if self.timeout_s is not None:
@@ -141,6 +145,8 @@ class StudyConfig:
         ):
             if value is not None:
                 plain[name] = str(value) if isinstance(value, Path) else value
+        if self.dialect:
+            plain["dialect"] = self.dialect
         if self.cluster:
             plain |= {"cluster": self.cluster, "actors": self.actors, "cpus": self.cpus, "gpus": self.gpus}
         if self.price != FREE:

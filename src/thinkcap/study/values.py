@@ -178,6 +178,7 @@ READERS: Mapping[str, Any] = {
     "out": lambda v: Path(_text(str(v))),
     "online": _flag,
     "nothink_by": _choice("auto", "native", "block", "prompt"),
+    "dialect": _text,
     "timeout_s": _number(0.001, 1e6),
     "cluster": _text,
     "actors": _whole(0, "a number of engines"),
