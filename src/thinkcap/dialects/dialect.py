@@ -210,6 +210,7 @@ QWEN = Dialect(
     closes_implicitly=("<tool_call>",),
     tool_open="<tool_call>",
     thought_fields=("reasoning_content",),
+    header="<|im_start|>assistant\n",
     name="qwen3",
 )
 """The most common one, and the bundled model's."""
