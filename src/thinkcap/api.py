@@ -58,7 +58,7 @@ def ask(
 ) -> Reply:
     """The best answer under `cap` tokens in all, by the policy named or else the one that is best for this cap.
 
-    `kind` (number, math, label) asks for a readable answer.
+    `kind` (number, math, label, text) asks for a readable answer.
     """
     work = ask_async(
         question,

@@ -78,3 +78,15 @@ async def test_many_at_once() -> None:
     async with Grader() as grader:
         verdicts = await asyncio.gather(*(grader.grade(f"{i}+x", f"x+{i % 50}", "math") for i in range(100)))
     assert verdicts == ["right" if i < 50 else "wrong" for i in range(100)]
+
+
+async def test_a_pattern_that_never_ends_costs_a_second_and_nothing_else() -> None:
+    async with Grader(workers=1) as grader:
+        assert await grader.grade("/^(a|aa)+$/", "a" * 60 + "b", "text") == "unreadable"
+        assert await grader.grade("/^par(is|igi)$/i", "So the answer is Parigi.", "text") == "right"
+
+
+async def test_words_are_read_from_the_text_around_them() -> None:
+    async with Grader(workers=1) as grader:
+        assert await grader.grade("New York", "It is large.\n#### new york", "text") == "right"
+        assert await grader.grade("New York", "It is large.\n#### Boston", "text") == "wrong"

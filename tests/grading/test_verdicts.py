@@ -23,7 +23,7 @@ async def test_no_verdict_changed_under_the_same_version() -> None:
 def test_the_table_has_every_kind_and_every_verdict() -> None:
     _, table = frozen.read()
     assert len(table) > 600
-    for kind in ("number", "math", "label"):
+    for kind in ("number", "math", "label", "text"):
         assert {said for case, said in table.items() if case[0] == kind} == {"right", "wrong", "unreadable"}
         levels = {said[1] for case, said in table.items() if case[:2] == ("extract", kind)}
         assert levels == ({0, 1, 2, 3} if kind == "label" else {0, 1, 2, 3, 4})

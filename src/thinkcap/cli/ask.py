@@ -19,7 +19,9 @@ import click
     "--model", default="bundled", show_default=True, help="`bundled`, a GGUF file, or http://host/v1#name."
 )
 @click.option(
-    "--kind", type=click.Choice(["number", "math", "label"]), help="Ask for a readable answer of this kind."
+    "--kind",
+    type=click.Choice(["number", "math", "label", "text"]),
+    help="Ask for a readable answer of this kind.",
 )
 @click.option("--form", default="", help="Answer form of the prompts (label: label, truth, yesno).")
 @click.option("--temperature", type=click.FloatRange(0, 5), default=0.0, show_default=True)

@@ -75,7 +75,7 @@ def same(a: str | None, b: str | None, question: Question) -> Generator[Same, An
     if question.kind is None:
         raise Unsupported(
             "this policy compares answers, and the question does not say how; "
-            "declare its answer kind (number, math or label) or choose a policy without votes"
+            "declare its answer kind (number, math, label or text) or choose a policy without votes"
         )
     return a == b or bool((yield Same(a, b, question.kind)))
 

@@ -30,8 +30,12 @@ _FORMS: Mapping[str, str] = MappingProxyType(
         "label": "The answer is (X).",
         "truth": "The answer is True or False.",
         "yesno": "The answer is Yes or No.",
+        "text": "#### answer",
     }
 )
+_LATER: Mapping[str, str] = MappingProxyType({"text": "#### answer"})
+"""Forms added after studies were stored, each with its first text. While a form has that text it is left out
+of the hash: rows of questions that never use it stay valid."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ class Prompts:
 
     @cached_property
     def hash(self) -> str:
-        plain = {**asdict(replace(self, forms={})), "forms": dict(self.forms)}
+        forms = {kind: text for kind, text in self.forms.items() if _LATER.get(kind) != text}
+        plain = {**asdict(replace(self, forms={})), "forms": forms}
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
     @classmethod

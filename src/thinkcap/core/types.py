@@ -17,7 +17,7 @@ from typing import Any, Literal
 from thinkcap.core.errors import EngineError
 
 Mode = Literal["think", "nothink"]
-Kind = Literal["number", "math", "label"]
+Kind = Literal["number", "math", "label", "text"]
 Shown = Literal["hidden", "thought", "answer"]
 Channel = Literal["thought", "answer"]
 Verdict = Literal["right", "wrong", "unreadable"]

@@ -24,7 +24,7 @@ class Wishes(Struct, forbid_unknown_fields=True):
 
     policy: Annotated[str, Meta(max_length=1000)] | None = None
     options: dict[str, bool | int | float | str] | None = None
-    kind: Literal["number", "math", "label"] | None = None
+    kind: Literal["number", "math", "label", "text"] | None = None
     reasoning_field: ReasoningField | None = None
     json: Literal["direct", "drafted"] | None = None
     """How an answer under a response format is come by; None: as suits the model."""

@@ -99,7 +99,8 @@ def _from_request(call: Call, forced: str | None, cap: int) -> PolicySpec:
     spec = _bounded(_known(word, call.wishes.options or {}), cap)
     if facts(spec).needs_kind and call.wishes.kind is None:
         raise Refusal(
-            f"policy '{spec.name}' reads and compares answers; say how with thinkcap.kind (number, math or label)",
+            f"policy '{spec.name}' reads and compares answers; say how with thinkcap.kind "
+            f"(number, math, label or text)",
             code="kind_needed",
             param="thinkcap",
         )

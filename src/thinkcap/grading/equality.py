@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from thinkcap.grading import labels
+from thinkcap.grading import labels, text
 from thinkcap.grading.extraction import extract
 from thinkcap.grading.kinds import Decision, KindName
 from thinkcap.grading.latex_cleanup import LONGEST, is_plain, plain_words, squeezed
@@ -36,6 +36,8 @@ def quick(gold: str, answer: str, kind: KindName) -> Decision:
         return Decision.SAME
     if kind == "label":
         return _decide_label(gold, answer)
+    if kind == "text":
+        return text.decide(gold, answer)
     ours = plain_number(gold)
     theirs = plain_number(answer) if ours is not None else None
     if ours is not None and theirs is not None and (kind == "number" or ours == theirs):
@@ -48,7 +50,7 @@ def decide(gold: str, answer: str | None, kind: KindName) -> Decision:
     if answer is None or not isinstance(answer, str):
         return Decision.UNREADABLE
     decision = quick(gold, answer, kind)
-    return _decide_math(gold, answer, kind) if decision is Decision.UNSURE else decision
+    return _decide_math(gold, answer, kind) if decision is Decision.UNSURE and kind != "text" else decision
 
 
 def _decision(same: bool) -> Decision:

@@ -6,7 +6,8 @@
     Extracted(answer='41', level=4)
 
 Levels: 1 boxed, 2 `####`, 3 a final-answer marker or a reply that is nothing but the answer, 4 the last number or
-formula (never for labels), 0 nothing. Every step is linear in the length of the text.
+formula, or the last line where the answer is words (never for labels), 0 nothing. Every step is linear in the
+length of the text.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def extract(text: str | None, kind: KindName, *, thought: str | None = None) -> 
     said = _read(reply, kind)
     if thought is None or said.answer is not None:
         return said
-    if kind == "math" and 0 < len(reply.split()) <= _FEW_WORDS:
+    if kind in ("math", "text") and 0 < len(reply.split()) <= _FEW_WORDS:
         return Extracted(reply.strip(), 3)  # after a thought a word or two is the whole reply
     return _read(decoded(thought), kind)
 
@@ -90,6 +91,8 @@ def _read(text: str, kind: KindName) -> Extracted:
             return Extracted(answer, level)
     if kind == "label":
         return NOTHING
+    if kind == "text":
+        return Extracted(text.strip().rpartition("\n")[2].strip()[:_LONGEST_ANSWER], 4)
     guess = last_number(text) if kind == "number" else last_formula(text)
     return Extracted(guess, 4) if guess is not None else NOTHING
 
@@ -108,7 +111,8 @@ def _from_hashes(text: str, kind: KindName) -> str | None:
         line = _ANSWER_WORDS.sub("", found.group(1), count=1).strip().rstrip("*").strip()
         if not line:
             line = text[found.end() : found.end() + 300].strip().partition("\n")[0].strip("* #")
-        answer = None if not line or _HEADING.match(line) else _payload(line, kind, words=4)
+        heading = _HEADING.match(line) if kind != "text" else None
+        answer = None if not line or heading else _payload(line, kind, words=4)
         if answer is not None:
             return answer
     return None
@@ -131,10 +135,13 @@ def _from_marker(text: str, kind: KindName) -> str | None:
         if said is not None:
             return said
     if tag is not None:
-        return tag[1] if kind == "math" else _payload(tag[1], kind, words=40)
+        return tag[1] if kind in ("math", "text") else _payload(tag[1], kind, words=40)
     if kind == "label":
         stated = labels.stated(text)
         return _as_written(stated) if stated else None
+    if kind == "text":
+        whole = text.strip()
+        return whole if "\n" not in whole and len(whole.split()) <= _FEW_WORDS else None
     if not is_bare(text):
         return None
     return text.strip() if kind == "math" else lead_number(text)
@@ -191,6 +198,8 @@ def _payload(said: str, kind: KindName, words: int) -> str | None:
         return None
     if kind == "number":
         return lead_number(said)
+    if kind == "text":
+        return said.partition("\n")[0].strip().strip("*").strip() or None
     return said if is_bare(said) else last_formula(said, words=words)
 
 

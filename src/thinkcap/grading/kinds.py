@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal
 
-KindName = Literal["number", "math", "label"]
+KindName = Literal["number", "math", "label", "text"]
 VerdictName = Literal["right", "wrong", "unreadable"]
 
 

@@ -46,6 +46,7 @@ def main() -> None:
 
 
 def _settle(gold: str, answer: str, kind: str, out: IO[str], loaded: bool) -> tuple[str, bool]:
+    from thinkcap.grading import text
     from thinkcap.grading.equality import decide, final
     from thinkcap.grading.kinds import Decision
 
@@ -53,6 +54,8 @@ def _settle(gold: str, answer: str, kind: str, out: IO[str], loaded: bool) -> tu
         decision = decide(gold, answer, kind)  # type: ignore[arg-type]
         if decision is not Decision.UNSURE:
             return decision.value, loaded
+        if kind == "text":
+            return text.settle(gold, answer).value, loaded
         from thinkcap.grading import symbolic
 
         if not loaded:

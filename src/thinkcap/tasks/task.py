@@ -127,6 +127,8 @@ _OTHER = {"true": "False", "false": "True", "yes": "No", "no": "Yes"}
 
 def changed_gold(gold: str, kind: Kind) -> str:
     """A different answer of the same look: another label, or the value plus something."""
+    if kind == "text":
+        return "none of these" if "none" not in gold.lower() else "something else"
     bare = gold.strip(" ().").lower()
     if bare in _OTHER:
         return _OTHER[bare]
