@@ -270,7 +270,7 @@ def test_unknown_models_and_paths_are_404_in_openai_form(client: Client) -> None
     reply = client.post(URL, json={**body(), "model": "gpt-5"})
     assert reply.status_code == 404
     assert "scripted" in reply.json()["error"]["message"]
-    for path in ("/v1/embeddings", "/v1/completions", "/v1/responses"):
+    for path in ("/v1/embeddings", "/v1/completions"):
         reply = client.post(path, json={})
         assert reply.status_code == 404
         assert reply.json()["error"]["code"] == "path_not_offered"

@@ -72,7 +72,7 @@ def test_the_default_by_cap_and_by_what_the_model_can(cap: int, card: EngineCard
             ("iris(first=9,answer=7)", "request"),
         ),
         (800, {"reasoning_effort": "none"}, ("nothink", "request")),
-        (800, {"reasoning_effort": "high"}, ("close", "default")),
+        (800, {"reasoning_effort": "high"}, ("close(reserve=200)", "request")),
         (800, {"messages": [{"role": "user", "content": [PICTURE]}]}, ("nothink", "media")),
         (800, {"tools": [{"type": "function", "function": {"name": "f"}}]}, ("nothink", "tools")),
     ],

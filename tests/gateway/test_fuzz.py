@@ -93,14 +93,23 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
     max_leaves=8,
 )
-FIELDS = list(description(with_keys=False)["components"]["schemas"]["ChatRequest"]["properties"])
+SCHEMAS = description(with_keys=False)["components"]["schemas"]
+ASKED = {"messages": [{"role": "user", "content": "2?"}], "max_tokens": 32}
+WIRES: dict[str, tuple[str, dict[str, object]]] = {
+    URL: ("ChatRequest", ASKED),
+    "/v1/responses": ("ResponsesRequest", {"input": "2?", "max_output_tokens": 32}),
+    "/v1/messages": ("MessagesRequest", ASKED),
+}
+FIELDS = [(path, field) for path, (form, _) in WIRES.items() for field in SCHEMAS[form]["properties"]]
 
 
-@settings(CALM, max_examples=150)
-@given(field=st.sampled_from(FIELDS), value=JSON)
-def test_any_value_in_any_field_is_answered_or_refused_by_name(address: str, field: str, value: object) -> None:
-    body = {"model": "scripted", "messages": [{"role": "user", "content": "2?"}], "max_tokens": 32, field: value}
-    found = Client(address).post(URL, json=body)
+@settings(CALM, max_examples=250)
+@given(where=st.sampled_from(FIELDS), value=JSON)
+def test_any_value_in_any_field_is_answered_or_refused_by_name(
+    address: str, where: tuple[str, str], value: object
+) -> None:
+    path, field = where
+    found = Client(address).post(path, json={"model": "scripted", **WIRES[path][1], field: value})
     assert found.status_code in (200, 400, 404), found.text
     if found.status_code != 200:
         assert found.json()["error"]["code"]

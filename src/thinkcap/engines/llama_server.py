@@ -30,9 +30,13 @@ _OPTIONS = {
     "logit_bias": "logit_bias",
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
+    "repetition_penalty": "repeat_penalty",
+    "top_k": "top_k",
+    "min_p": "min_p",
     "logprobs": "n_probs",
     "top_logprobs": "top_logprobs",
 }
+_PENALTIES = {"presence_penalty", "frequency_penalty", "repeat_penalty"}
 _ALIKE = 48
 _FIELDS = ["content", "tokens", "stop_type", "tokens_predicted", "truncated", "model", "completion_probabilities"]
 
@@ -84,8 +88,9 @@ class LlamaServer:
             "cache_prompt": self._cache,
             "preserved_tokens": list(self.card.marks.tokens),
             "response_fields": _FIELDS,
-            **_sampling(sampling, prompt.body),
             **prompt.body,
+            # After the caller's wishes: greedy stays greedy whatever top_k was sent.
+            **_sampling(sampling, prompt.body),
         }
         async with self._slots:
             which = self._choose(ids)
@@ -182,13 +187,14 @@ class LlamaServer:
 
 def _sampling(sampling: Sampling, options: Mapping[str, Any]) -> dict[str, Any]:
     """Only the samplers that were asked for: the server's own defaults would add four more."""
-    penalties = ["penalties"] if options.keys() & {"presence_penalty", "frequency_penalty"} else []
+    penalties = ["penalties"] if options.keys() & _PENALTIES else []
+    kept = [name for name in ("top_k", "min_p") if name in options]
     if sampling.greedy:
         return {"temperature": 0.0, "top_k": 1, "samplers": [*penalties, "top_k"], "seed": 0}
     return {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
-        "samplers": [*penalties, "temperature", "top_p"],
+        "samplers": [*penalties, *kept, "temperature", "top_p"],
         "seed": sampling.seed % 2**32,
     }
 

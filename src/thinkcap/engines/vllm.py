@@ -25,6 +25,9 @@ _OPTIONS = {
     "logit_bias": "logit_bias",
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
+    "repetition_penalty": "repetition_penalty",
+    "top_k": "top_k",
+    "min_p": "min_p",
 }
 
 

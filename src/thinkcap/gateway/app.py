@@ -28,7 +28,8 @@ from thinkcap.gateway.models import Models, Served
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
 from thinkcap.gateway.service import Service
 from thinkcap.gateway.streaming import streamed
-from thinkcap.gateway.wires import WIRES, Wire
+from thinkcap.gateway.wires import WIRES, Wire, canonical
+from thinkcap.gateway.wires.retold import FIELDS, retold, retold_stream
 
 log = logging.getLogger("thinkcap.gateway")
 
@@ -62,8 +63,10 @@ class Gateway:
             self.service.check_host(scope["headers"])
         except Refusal as err:
             self.metrics.refused(err.code)
-            await _Response(send, 0.0, WIRES["/v1/chat/completions"]).refuse(err)
+            spoken = WIRES.get(canonical(scope["path"]), WIRES["/v1/chat/completions"])
+            await _Response(send, 0.0, spoken).refuse(err)
             return
+        scope["path"] = canonical(scope["path"])
         wire = WIRES.get(scope["path"])
         if wire is not None and scope["method"] == "POST":
             await self._serve(wire, scope, receive, send)
@@ -151,14 +154,22 @@ class Gateway:
     ) -> None:
         config = self.service.config
         wanted = call.wishes.reasoning_field or config.reasoning_field
+        names = () if call.hides_thought else _names(wanted, served.reasoning_field)
         if served.relay is not None and served.short_way(call, choice):
             cap = await job.fits(call, served.engine, call.cap or config.default_cap)
-            fields = () if wanted == "upstream" else _names(wanted, "")
+            as_it_is = response.wire.servers_own and not call.hides_thought
+            fields = FIELDS if not as_it_is else () if wanted == "upstream" else _names(wanted, "")
             if call.stream:
-                await response.stream(served.relay.streamed(call, choice, cap, fields), choice, cap)
+                events = served.relay.streamed(call, choice, cap, fields)
+                if not as_it_is:
+                    events = retold_stream(events, call, response.wire.encoder(call, names))
+                await response.stream(events, choice, cap)
                 self.metrics.first(choice.spec.name, response.first - response.arrived)
                 return
-            await response.whole(*await served.relay.whole(call, choice, cap, fields))
+            body, header = await served.relay.whole(call, choice, cap, fields)
+            if not as_it_is:
+                body = retold(body, call, response.wire.encoder(call, names))
+            await response.whole(body, header)
             return
         question = job.question_of(call, served.engine)
         cap, room = await job.fitted(question, served.engine, call.cap, config.default_cap)
@@ -172,7 +183,7 @@ class Gateway:
             question,
             choice,
             cap,
-            response.wire.encoder(call.model, _names(wanted, served.reasoning_field)),
+            response.wire.encoder(call, names),
             self.service.judge.same,
             self.metrics,
             config.temperature,

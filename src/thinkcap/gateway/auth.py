@@ -48,6 +48,9 @@ class Keys:
         if not self._hashes:
             return
         sent = next((value for name, value in headers if name == b"authorization"), b"")
+        if not sent:
+            # Anthropic's clients send the key alone.
+            sent = next((b"Bearer " + value for name, value in headers if name == b"x-api-key"), b"")
         scheme, _, key = sent.partition(b" ")
         mine = hashlib.sha256(key.strip()).hexdigest().encode()
         found = False

@@ -19,6 +19,21 @@ from thinkcap.core.types import EMPTY
 ReasoningField = Literal["upstream", "reasoning_content", "reasoning", "both"]
 
 
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+KNOBS = (
+    "reasoning_effort",
+    "reasoning",
+    "thinking",
+    "thinking_token_budget",
+    "thinking_budget",
+    "reasoning_budget_tokens",
+    "enable_thinking",
+    "include_reasoning",
+)
+"""How clients speak of thinking. They are obeyed here, and not handed on to be obeyed otherwise."""
+
+
 class Wishes(Struct, forbid_unknown_fields=True):
     """The `thinkcap` field of a request, the same on every wire."""
 
@@ -46,6 +61,12 @@ class Call:
     n: int = 1
     nothink: bool = False
     """The client turned thinking off in one of the ways servers know."""
+    thought: int | None = None
+    """Most tokens the thought may take."""
+    effort: Effort | None = None
+    """How much of the cap the thought may take, in the words clients have for it."""
+    hides_thought: bool = False
+    """The thought is held and counted, and not sent."""
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
@@ -65,4 +86,6 @@ class Call:
     size: int = 0
     """Bytes of the body, and so more than the tokens of its messages."""
     raw: Mapping[str, Any] | None = None
-    """The body as it came where it is a chat server's own format, for whoever hands it on; None elsewhere."""
+    """The body in a chat server's own format, for whoever hands it on; None where nobody can."""
+    echo: Mapping[str, Any] = EMPTY
+    """What the wire repeats in its answer."""

@@ -18,6 +18,7 @@ from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.gateway.call import Call
+from thinkcap.gateway.effort import bounded, limit
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.policies.registry import (
     POLICIES,
@@ -74,6 +75,13 @@ def choose(
 ) -> Choice:
     """`forced` is what stood after the `+` of the model's name."""
     if forced is not None or call.wishes.policy is not None:
+        if call.thought is not None:
+            raise Refusal(
+                f"policy '{(forced or str(call.wishes.policy))[:80]}' shares out the cap itself, and a budget for "
+                f"the thought was sent too; send one",
+                code="invalid_value",
+                param="thinkcap",
+            )
         return Choice(_from_request(call, forced, cap), "request")
     if call.wishes.options:
         raise Refusal("thinkcap.options need thinkcap.policy", code="invalid_value", param="thinkcap")
@@ -85,7 +93,12 @@ def choose(
     if card.transport == "ids" and call.media and "nothink" in card.modes:
         # Token ids hold text only; one plain call goes to the server as it came.
         return Choice(_NOTHINK, "media")
-    return Choice(*chosen(cap, call.wishes.kind, card, profile, threshold))
+    spec, by = chosen(cap, call.wishes.kind, card, profile, threshold)
+    tokens = limit(call, cap)
+    if tokens is None or card.switch == "prompt" or (spec.name == "nothink" and call.thought is None):
+        # An effort is the most a thought may take, no wish to think where the cap has no room for it.
+        return Choice(spec, by)
+    return Choice(bounded(tokens, cap, card), "request")
 
 
 def _from_request(call: Call, forced: str | None, cap: int) -> PolicySpec:

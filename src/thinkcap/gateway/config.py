@@ -20,7 +20,6 @@ from thinkcap.gateway.call import ReasoningField
 OTHER_PATHS = (
     "/v1/completions",
     "/v1/embeddings",
-    "/v1/responses",
     "/v1/moderations",
     "/v1/rerank",
     "/v1/audio/speech",

@@ -125,7 +125,12 @@ class Stops:
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = words
         self._held = ""
-        self.hit = False
+        self.word = ""
+        """What the answer was cut at."""
+
+    @property
+    def hit(self) -> bool:
+        return bool(self.word)
 
     def take(self, text: str) -> str:
         if not self._words:
@@ -133,9 +138,11 @@ class Stops:
         if self.hit:
             return ""
         self._held += text
-        first = min((at for word in self._words if (at := self._held.find(word)) >= 0), default=-1)
+        first, word = min(
+            ((at, word) for word in self._words if (at := self._held.find(word)) >= 0), default=(-1, "")
+        )
         if first >= 0:
-            self.hit = True
+            self.word = word
             ready, self._held = self._held[:first], ""
             return ready
         keep = max(_overlap(self._held, word) for word in self._words)

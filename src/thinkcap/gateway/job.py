@@ -163,6 +163,16 @@ async def fitted(question: Question, engine: Engine, cap: int | None, default_ca
     return cap or min(default_cap, room), room
 
 
+async def prompt_tokens(call: Call, engine: Engine) -> int:
+    """How long the conversation is in the model's own tokens."""
+    card = engine.card
+    if card.transport != "ids" or call.tools:
+        what = "with tools" if call.tools else f"of '{card.model}', which is asked over chat,"
+        raise Refusal(f"prompts {what} cannot be counted here", code="unsupported", param="messages")
+    question = question_of(call, engine)
+    return (await engine.prompt(Request(question, card.modes[-1], 1, stage="measure"))).tokens
+
+
 async def fits(call: Call, engine: Engine, cap: int) -> int:
     """The cap on the short way. Prompts are counted only where they might not fit: counting costs two requests."""
     card = engine.card
@@ -214,14 +224,14 @@ def driven(job: Job, index: int, show: Callable[[Shown], None] | None) -> Awaita
     )
 
 
-def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: bool = False) -> Finished:
+def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: str = "") -> Finished:
     answer = run.answer
     content = shown
     if content is None:
         stops = Stops(job.call.stops)
         content = stops.take(clean(answer.text or ""))
         content += stops.rest()
-        stopped = stops.hit
+        stopped = stops.word
     complete = replies.is_json(content) if job.call.format else None
     final = answer.completion
     if final is not None and final.extras.get("tool_calls"):
@@ -238,10 +248,10 @@ def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: 
     thoughts = [
         step.completion.thought for step in run.steps if step.request.shown != "hidden" and step.completion.thought
     ]
-    done = Finished(index, run, content, clean("\n".join(thoughts)), finish, complete)
+    done = Finished(index, run, content, clean("\n".join(thoughts)), finish, complete, stopped)
     job.metrics.ran(job.served, job.choice.spec.name, run, done.fallback)
     if done.over_cap:
         job.metrics.upstream_error(job.served, "cap_not_held")
     if done.empty:
-        raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap, stopped)
+        raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap, bool(stopped))
     return done

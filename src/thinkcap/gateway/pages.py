@@ -16,13 +16,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from thinkcap.core.errors import ThinkcapError
+from thinkcap.gateway import job
 from thinkcap.gateway.config import OTHER_PATHS
 from thinkcap.gateway.limits import Slot, read_body
 from thinkcap.gateway.models import Served
 from thinkcap.gateway.openapi import description
 from thinkcap.gateway.refusal import Refusal, late, refusal_of
 from thinkcap.gateway.service import Service
-from thinkcap.gateway.wires import WIRES
+from thinkcap.gateway.wires import WIRES, messages
 from thinkcap.policies.registry import POLICIES
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -34,6 +35,7 @@ def routes(service: Service) -> list[Route]:
     return [
         # Posts to a wire never get here; other methods learn which one is wanted.
         *(Route(path, pages.other, methods=["POST"]) for path in WIRES),
+        Route("/v1/messages/count_tokens", pages.count_tokens, methods=["POST"]),
         Route("/v1/models", pages.models, methods=["GET"]),
         Route("/v1/models/{name:path}", pages.model, methods=["GET"]),
         Route("/healthz", pages.healthz, methods=["GET"]),
@@ -57,6 +59,24 @@ class _Pages:
         self._service.authorise(request.scope["headers"])
         served, _ = self._service.models.find(request.path_params["name"])
         return JSONResponse(_entry(served))
+
+    async def count_tokens(self, request: Request) -> Response:
+        """Anthropic's question how long a prompt is, answered where prompts are counted here."""
+        config = self._service.config
+        try:
+            self._service.authorise(request.scope["headers"])
+            body = await read_body(
+                request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s
+            )
+            call = messages.read_count(body)
+            served, _ = self._service.models.find(call.model)
+            async with Slot(self._service.admission):
+                tokens = await job.prompt_tokens(call, served.engine)
+        except (Refusal, ThinkcapError) as err:
+            refusal = refusal_of(err)
+            headers = {k.decode(): v.decode() for k, v in refusal.headers}
+            return Response(messages.WIRE.error(refusal), status_code=refusal.status, headers=headers)
+        return JSONResponse({"input_tokens": tokens})
 
     async def healthz(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -125,7 +145,7 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 async def _http(request: Request, err: Exception) -> Response:
     assert isinstance(err, HTTPException)
-    known = "POST /v1/chat/completions, GET /v1/models, /healthz, /readyz, /metrics, /openapi.json"
+    known = f"POST {', '.join(WIRES)}, GET /v1/models, /healthz, /readyz, /metrics, /openapi.json"
     code = "method_not_allowed" if err.status_code == 405 else "path_not_found"
     words = f"{request.method} {request.url.path[:200]} is not offered here; known: {known}"
     found = await _refused(request, Refusal(words, status=err.status_code, code=code))

@@ -20,7 +20,7 @@ from thinkcap.core.types import Mode
 from thinkcap.engines.answers import ChatAnswer, Usage, read_answer
 from thinkcap.engines.client import Client
 from thinkcap.gateway import replies
-from thinkcap.gateway.call import Call
+from thinkcap.gateway.call import KNOBS, Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.inspector import StreamError, StreamInspector, cut, renamed
 from thinkcap.gateway.metrics import Metrics
@@ -101,7 +101,7 @@ class Relay:
     def _body(self, call: Call, choice: Choice, cap: int) -> bytes:
         assert call.raw is not None
         body = {k: v for k, v in call.raw.items() if v is not None}
-        for name in ("thinkcap", "max_completion_tokens", "reasoning_effort"):
+        for name in ("thinkcap", "max_completion_tokens", *KNOBS):
             body.pop(name, None)
         body["model"] = self._model
         body["max_tokens"] = cap

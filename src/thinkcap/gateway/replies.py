@@ -31,6 +31,8 @@ class Finished:
     reasoning: str
     finish: str
     json_complete: bool | None = None
+    stop_word: str = ""
+    """The caller's word the answer was cut at."""
 
     @property
     def tool_calls(self) -> Sequence[Mapping[str, Any]]:
@@ -119,11 +121,13 @@ class Wire:
 
     read: Callable[[bytes, bool], Call]
     """From a body and whether unknown fields are let through."""
-    encoder: Callable[[str, Sequence[str]], Encoder]
-    """From the model's name as the caller wrote it, and the names thoughts go under."""
+    encoder: Callable[[Call, Sequence[str]], Encoder]
+    """From the request and the names thoughts go under; none where they stay hidden."""
     error: Callable[[Refusal], bytes]
     error_event: Callable[[Refusal], bytes]
     """The same after the headers are out."""
+    servers_own: bool = False
+    """Chat servers write it themselves: their answers can be handed on as they are."""
 
 
 def described(choice: Choice, cap: int, done: Sequence[Finished]) -> dict[str, Any]:

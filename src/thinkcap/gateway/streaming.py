@@ -108,7 +108,7 @@ class _Stream:
         job, stops = self._job, self._stops[index]
         rest = stops.rest()
         self._said[index] += rest
-        one = finished(job, index, run, self._said[index], stops.hit)
+        one = finished(job, index, run, self._said[index], stops.word)
         self._done.append(one)
         out = self._open(index)
         if rest:

@@ -14,14 +14,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
-from thinkcap.core.names import nearest
 from thinkcap.core.types import EMPTY
-from thinkcap.gateway.call import NO_WISHES, Call, Wishes
+from thinkcap.gateway.call import NO_WISHES, Call, Effort, Wishes
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import DONE, Finished, Wire, encode, usage
+from thinkcap.gateway.wires.knobs import Budget, Reasoning, Thinking, wished
+from thinkcap.gateway.wires.reading import converted, read_as
 
 PATH = "/v1/chat/completions"
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -122,7 +122,19 @@ class ChatRequest(Struct):
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=2**31 - 1)] | None = None
+    min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    repetition_penalty: Annotated[float, Meta(gt=0, le=10)] | None = None
+    prediction: dict[str, Any] | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+    reasoning_effort: Effort | None = None
+    reasoning: Reasoning | None = None
+    thinking: Thinking | None = None
+    thinking_token_budget: Budget | None = None
+    thinking_budget: Budget | None = None
+    reasoning_budget_tokens: Budget | None = None
+    enable_thinking: bool | None = None
+    include_reasoning: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     user: str | None = None
     metadata: dict[str, Any] | None = None
@@ -133,38 +145,32 @@ class ChatRequest(Struct):
     thinkcap: Wishes | None = None
 
 
-KNOWN = frozenset(ChatRequest.__struct_fields__)
 WITHOUT_EFFECT = ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key")
 """Bookkeeping of hosted services: handed on over HTTP, of no effect on an embedded model."""
+
+_SILENT: Mapping[str, tuple[Any, ...]] = {
+    "presence_penalty": (0,),
+    "frequency_penalty": (0,),
+    "logit_bias": ({},),
+    "top_k": (0, -1),
+    "min_p": (0,),
+    "repetition_penalty": (1,),
+    "prediction": ({},),
+    "verbosity": ("medium",),
+}
+"""Options of the answer pass, each with the values that mean the same as silence."""
 
 _SWITCHES = ("enable_thinking", "thinking")
 
 
 def read(body: bytes, forward_unknown: bool = False) -> Call:
-    try:
-        raw = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as err:
-        raise Refusal(f"the body is not JSON: {err}", code="invalid_json") from err
-    except RecursionError:
-        raise Refusal("the body is nested too deeply", code="invalid_json") from None
-    if not isinstance(raw, dict):
-        raise Refusal(f"the body is a JSON {type(raw).__name__}; wanted an object", code="invalid_json")
-    unknown = tuple(name for name in raw if name not in KNOWN)
-    if unknown and not forward_unknown:
-        raise Refusal(
-            f"unknown field '{unknown[0][:80]}'{nearest(unknown[0][:80], KNOWN)}",
-            code="unknown_field",
-            param=unknown[0][:80],
-        )
-    try:
-        asked = msgspec.convert(raw, ChatRequest)
-    except msgspec.ValidationError as err:
-        words, _, at = str(err).partition(" - at `$")
-        param = at.rstrip("`").lstrip(".") or None
-        raise Refusal(f"{words}{f' in {param}' if param else ''}", code="invalid_value", param=param) from None
-    except RecursionError:
-        raise Refusal("the body is nested too deeply", code="invalid_json") from None
+    raw, asked, unknown = read_as(ChatRequest, body, forward_unknown)
     return _checked(raw, asked, unknown, len(body))
+
+
+def call_of(raw: dict[str, Any], size: int) -> Call:
+    """Another wire's request, told as a chat: the same checks, the same call."""
+    return _checked(raw, converted(ChatRequest, raw), (), size)
 
 
 def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], size: int) -> Call:
@@ -188,6 +194,14 @@ def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], 
 def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap: int | None, size: int) -> Call:
     kwargs = asked.chat_template_kwargs or {}
     wanted = asked.response_format
+    wish = wished(
+        asked.reasoning,
+        asked.thinking,
+        efforts=(asked.reasoning_effort,),
+        budgets=(asked.thinking_token_budget, asked.thinking_budget, asked.reasoning_budget_tokens),
+        switch=asked.enable_thinking,
+        shown=asked.include_reasoning,
+    )
     stop = asked.stop
     stops = () if not stop else (stop,) if isinstance(stop, str) else tuple(word for word in stop if word)
     return Call(
@@ -198,8 +212,10 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
         stream=bool(asked.stream),
         usage_wanted=bool(asked.stream_options and asked.stream_options.include_usage),
         n=asked.n or 1,
-        nothink=asked.reasoning_effort == "none"
-        or (bool(kwargs) and any(kwargs.get(name) is False for name in _SWITCHES)),
+        nothink=wish.off or (bool(kwargs) and any(kwargs.get(name) is False for name in _SWITCHES)),
+        thought=wish.tokens,
+        effort=wish.effort,
+        hides_thought=wish.hidden,
         temperature=asked.temperature,
         top_p=asked.top_p,
         seed=asked.seed,
@@ -220,8 +236,8 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
 
 def _options(raw: dict[str, Any], asked: ChatRequest, stops: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {"stop": list(stops)} if stops else {}
-    for name in ("presence_penalty", "frequency_penalty", "logit_bias"):
-        if getattr(asked, name):
+    for name, silent in _SILENT.items():
+        if getattr(asked, name) not in (None, *silent):
             found[name] = raw[name]
     if asked.logprobs:
         found |= {"logprobs": True, **({"top_logprobs": asked.top_logprobs} if asked.top_logprobs else {})}
@@ -235,9 +251,9 @@ def _options(raw: dict[str, Any], asked: ChatRequest, stops: tuple[str, ...]) ->
 class ChatEncoder:
     """Writes one answer; the unchanging head of each event is encoded once."""
 
-    def __init__(self, model: str, fields: Sequence[str]) -> None:
+    def __init__(self, call: Call, fields: Sequence[str]) -> None:
         self._identity = "chatcmpl-" + secrets.token_hex(12)
-        self._model = model
+        self._model = model = call.model
         self._names = fields
         head = {
             "id": self._identity,
@@ -278,6 +294,8 @@ class ChatEncoder:
         return self._delta(index, b'{"content":' + encode(text) + b"}")
 
     def thought(self, index: int, text: str) -> bytes:
+        if not self._fields:
+            return b""
         said = encode(text)
         return self._delta(index, b"{" + b",".join(name + b":" + said for name in self._fields) + b"}")
 
@@ -299,4 +317,4 @@ class ChatEncoder:
         return self._head + b'{"index":%d,"delta":%b,"finish_reason":null}]}\n\n' % (index, delta)
 
 
-WIRE = Wire(read, ChatEncoder, Refusal.body, Refusal.event)
+WIRE = Wire(read, ChatEncoder, Refusal.body, Refusal.event, servers_own=True)

@@ -1,0 +1,54 @@
+"""Bodies as every wire reads them: JSON, an object, no field nobody knows, every value of its type.
+
+raw, asked, unknown = read_as(ChatRequest, body, forward_unknown=False)
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from thinkcap.core.names import nearest
+from thinkcap.gateway.refusal import Refusal
+
+T = TypeVar("T", bound=Struct)
+
+
+def read_as(
+    form: type[T], body: bytes, forward_unknown: bool = False
+) -> tuple[dict[str, Any], T, tuple[str, ...]]:
+    """The body as it came, the same checked, and the names of fields that are let through unknown."""
+    try:
+        raw = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as err:
+        raise Refusal(f"the body is not JSON: {err}", code="invalid_json") from err
+    except RecursionError:
+        raise Refusal("the body is nested too deeply", code="invalid_json") from None
+    if not isinstance(raw, dict):
+        raise Refusal(f"the body is a JSON {type(raw).__name__}; wanted an object", code="invalid_json")
+    known = form.__struct_fields__
+    unknown = tuple(name for name in raw if name not in known)
+    if unknown and not forward_unknown:
+        name = unknown[0][:80]
+        raise Refusal(f"unknown field '{name}'{nearest(name, known)}", code="unknown_field", param=name)
+    return raw, converted(form, raw), unknown
+
+
+def converted(form: type[T], raw: dict[str, Any]) -> T:
+    try:
+        return msgspec.convert(raw, form)
+    except msgspec.ValidationError as err:
+        words, _, at = str(err).partition(" - at `$")
+        param = at.rstrip("`").lstrip(".") or None
+        raise Refusal(f"{words}{f' in {param}' if param else ''}", code="invalid_value", param=param) from None
+    except RecursionError:
+        raise Refusal("the body is nested too deeply", code="invalid_json") from None
+
+
+def refused(raw: dict[str, Any], reasons: dict[str, str]) -> None:
+    """Fields of the wire that would need what is not here; `false` and empty values ask for nothing."""
+    for name, reason in reasons.items():
+        if raw.get(name):
+            raise Refusal(f"'{name}' is not offered here: {reason}", code="unsupported", param=name)
