@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,3 +155,16 @@ def test_accuracy_by_level_adds_up(material: Material, found: Diagnosis) -> None
         mine = [row.cells for row in table.rows if row.cells[1] == name]
         assert sum(cells[3] for cells in mine) == arms[name].n
         assert round(sum(cells[3] * cells[4] for cells in mine)) == arms[name].accuracy.k
+
+
+def test_wall_time_of_a_log_that_stores_it(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    rows = [
+        {"id": i, "correct": i % 2, "tokens": 100, "mode": "think", "budget": 128, "latency_s": 0.5 + i}
+        for i in range(4)
+    ]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (row,) = make("wall-time", load([log])).rows
+    assert row.cells[:4] == ("think@128", 128, 4, 4)
+    assert row.cells[4:6] == (2.0, 2.0)
+    assert row.cells[7] == 20.0

@@ -13,12 +13,10 @@ from thinkcap.statistics.hazard import hazard
 from thinkcap.statistics.modal import (
     continuation,
     dominance,
-    finishing_chance,
     modal,
     modal_of,
     two_by_two,
 )
-from thinkcap.statistics.survival import survival
 
 ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=60)
 
@@ -79,19 +77,6 @@ def test_thinking_on_put_together_from_long_and_cut_chains() -> None:
     assert (long.right[long.alive] == seen.coupled_right[long.alive]).all()
     with pytest.raises(DataError, match="cap of at least 384"):
         continuation(256, 128, [300], [False], [True], [False])
-
-
-def test_finishing_chance_within_what_was_observed() -> None:
-    curve = survival([10, 20, 30, 40], [True, True, True, False])
-    assert finishing_chance(curve, 10, 10) == pytest.approx(1 / 3)
-    assert finishing_chance(curve, 35, 10) is None
-    assert finishing_chance(survival([5, 5], [True, True]), 5, 0) is None
-
-
-def test_finishing_chance_past_the_last_chain_is_known_when_all_ended() -> None:
-    curve = survival([10, 20, 30, 40], [True] * 4)
-    assert finishing_chance(curve, 10, 100) == 1
-    assert finishing_chance(curve, 25, 15) == 1
 
 
 def test_the_hazard_bound_is_the_formula_and_holds() -> None:

@@ -19,7 +19,6 @@ from thinkcap.statistics.arrays import Bools, aligned, bools, counts, share
 from thinkcap.statistics.hazard import Hazard
 from thinkcap.statistics.paired import McNemar, mcnemar
 from thinkcap.statistics.precision import mean_interval
-from thinkcap.statistics.survival import Survival
 
 
 @dataclass(frozen=True)
@@ -109,20 +108,6 @@ def continuation(
     alive = ~(done & (spent <= cut))
     just = alive & done & (spent <= cut + answer)
     return Continuation(alive, just, np.where(just, whole, broken).astype(np.bool_))
-
-
-def finishing_chance(curve: Survival, cut: int, answer_budget: int) -> float | None:
-    """delta(tau) = P(L <= tau + b_a | L > tau) from a curve of chain lengths, censored or not.
-
-    None when no chain is left at the cut, or when tau + b_a was not observed. Where every chain ended, everything
-    beyond the last end is known too.
-    """
-    left = 1 - curve.at(cut)
-    if left <= 1e-12 or curve.last is None:
-        return None
-    if cut + answer_budget > curve.last and curve.at(curve.last) < 1 - 1e-12:
-        return None
-    return (curve.at(cut + answer_budget) - curve.at(cut)) / left
 
 
 @dataclass(frozen=True)

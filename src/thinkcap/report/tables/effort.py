@@ -57,10 +57,11 @@ def times(group: Group, chosen: Budgets = ()) -> list[Row]:
     for arm in group.arms:
         if "wall_s" not in arm.extra:
             continue
-        known = np.isfinite(arm.extra["wall_s"])
+        every = arm.extra["wall_s"].astype(np.float64)
+        known = np.isfinite(every)
         if not known.any():
             continue
-        seconds = arm.extra["wall_s"][known]
+        seconds = every[known]
         spent = float(arm.tokens[known].sum()) if arm.tokens is not None else 0.0
         pace = 1000 * float(seconds.sum()) / spent if spent else "not stored"
         middle, late = (float(q) for q in np.quantile(seconds, (0.5, 0.95)))
