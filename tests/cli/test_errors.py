@@ -24,8 +24,11 @@ def run(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
         (["stduy"], "did you mean 'study'"),
         (["study", "--bugdets", "3"], "bugdets"),
         (["study", "--budgets", "3;4"], "wanted whole numbers"),
-        (["study", "nowhere.toml"], "no study file at 'nowhere.toml'"),
-        (["study", "broken.toml"], "cannot read 'broken.toml' as TOML"),
+        (
+            ["study", "nowhere.toml"],
+            "cannot read the study 'nowhere.toml': No such file or directory; wanted a TOML file",
+        ),
+        (["study", "broken.toml"], "the study 'broken.toml' is not TOML"),
         (["study", "wrong.toml"], "did you mean 'budgets'"),
         (["study", "--model", "nowhere.gguf"], "nowhere.gguf"),
         (["study", "--model", "broken.gguf", "--limit", "1"], "broken.gguf"),

@@ -149,9 +149,12 @@ def test_a_bad_file_says_what_is_wrong(tmp_path: Path) -> None:
     good = json.loads(Allocation().to_json())
     for text, message in (
         ("{", "not JSON"),
-        ("[]", "a list `caps`"),
+        ("[]", "wanted a table with caps"),
         (json.dumps({**good, "cap": []}), "did you mean 'caps'"),
-        (json.dumps({**good, "caps": [{"at_least": 0, "policy": "nothink"}]}), "needs at_least"),
+        (
+            json.dumps({**good, "caps": [{"at_least": 0, "policy": "nothink"}]}),
+            "caps: number 1: at_least: wanted a number of tokens of at least 1, saw 0",
+        ),
         (json.dumps({**good, "caps": [{"at_least": 1, "policy": "x", "sur": 1}]}), "did you mean 'sure'"),
         (json.dumps({**good, "caps": [{"at_least": 1, "policy": "nothink", "sure": 0.5}]}), "needs an allocator"),
         (json.dumps({**good, "allocator": {"kind": "mlp"}}), "cannot be read"),

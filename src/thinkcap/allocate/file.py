@@ -9,34 +9,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
 
 from thinkcap.allocate.stop import DEFAULT, Stopping
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.names import nearest
 from thinkcap.core.types import EMPTY
+from thinkcap.settings import Read, Text, inside, load, table_of
 
 if TYPE_CHECKING:  # numpy is loaded where an allocator is really used
     from thinkcap.allocate.model import Allocator
-
-_TOP = ("about", "caps", "stop", "allocator")
-_ENTRY = ("at_least", "policy", "kind", "quick", "sure", "evidence")
 
 
 @dataclass(frozen=True)
 class Entry:
     """From `at_least` tokens up to the next entry; its evidence is of a cap of just `at_least`."""
 
-    at_least: int
-    policy: str
+    at_least: Annotated[int, Meta(ge=1, description="a number of tokens")]
+    policy: Text
     kind: str = "fixed"
     """fixed, split, stop or allocator: which of the answers this is."""
     quick: str | None = None
     """With an allocator: what questions get that need no thinking."""
-    sure: float | None = None
+    sure: Annotated[float, Meta(gt=0, le=1, description="a chance")] | None = None
     """With an allocator: the chance with which the budget it gives must suffice."""
     evidence: Mapping[str, Any] = EMPTY
 
@@ -67,7 +66,11 @@ class Allocation:
 
     def to_json(self) -> str:
         caps = [
-            {key: value for key in _ENTRY if (value := getattr(e, key)) is not None and value != EMPTY}
+            {
+                key: value
+                for key in (f.name for f in fields(Entry))
+                if (value := getattr(e, key)) is not None and value != EMPTY
+            }
             for e in self.entries
         ]
         table = {"about": dict(self.about), "caps": caps, "stop": self.stop.to_mapping()}
@@ -77,49 +80,31 @@ class Allocation:
 
     @classmethod
     def from_file(cls, path: Path) -> Allocation:
-        try:
-            table = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as err:
-            raise ConfigError(
-                f"cannot read the allocation '{path}': {err.strerror}; make one with thinkcap calibrate --allocate"
-            ) from err
-        except (json.JSONDecodeError, UnicodeDecodeError) as err:
-            raise ConfigError(f"the allocation '{path}' is not JSON: {err}") from err
-        try:
+        table = table_of(path, "the allocation", "make one with thinkcap calibrate --allocate")
+        with inside(f"allocation '{path}'"):
             return cls.from_mapping(table)
-        except ConfigError as err:
-            raise ConfigError(f"allocation '{path}': {err}") from err
 
     @classmethod
     def from_mapping(cls, table: Any) -> Allocation:
-        if not isinstance(table, Mapping) or not isinstance(table.get("caps"), list):
-            raise ConfigError("wanted an object with a list `caps`")
-        for key in table:
-            if key not in _TOP:
-                raise ConfigError(f"unknown key '{key}'{nearest(key, _TOP)}")
-        stop = Stopping.from_mapping(table["stop"]) if "stop" in table else DEFAULT
-        allocator = table.get("allocator")
-        if allocator is not None:
-            from thinkcap.allocate.model import Allocator
-
-            Allocator.from_mapping(allocator)
-        return cls(tuple(_entry(e) for e in table["caps"]), stop, allocator, table.get("about", {}))
+        file = load(_File, table)
+        return cls(file.caps, file.stop, file.allocator, file.about)
 
 
-def _entry(table: Any) -> Entry:
-    if not isinstance(table, Mapping):
-        raise ConfigError(f"an entry of `caps` must be an object, saw {table!r}")
-    for key in table:
-        if key not in _ENTRY:
-            raise ConfigError(f"unknown key '{key}' in `caps`{nearest(key, _ENTRY)}")
-    at_least, policy, sure = table.get("at_least"), table.get("policy"), table.get("sure")
-    if isinstance(at_least, bool) or not isinstance(at_least, int) or at_least < 1 or not isinstance(policy, str):
-        raise ConfigError(f"an entry of `caps` needs at_least and a policy by name, saw {dict(table)!r}")
-    if sure is not None and (not isinstance(sure, int | float) or not 0 < sure <= 1):
-        raise ConfigError(f"sure is {sure!r}; wanted a chance above 0, at most 1")
-    return Entry(
-        at_least, policy, str(table.get("kind", "fixed")), table.get("quick"), sure, table.get("evidence", EMPTY)
-    )
+def _numbers(value: Any) -> Mapping[str, Any]:
+    from thinkcap.allocate.model import Allocator
+
+    Allocator.from_mapping(value)
+    return dict(value)
+
+
+@dataclass(frozen=True)
+class _File:
+    """As it lies on disk."""
+
+    caps: tuple[Entry, ...]
+    stop: Annotated[Stopping, Read(Stopping.from_mapping)] = DEFAULT
+    allocator: Annotated[Mapping[str, Any], Read(_numbers)] | None = None
+    about: Mapping[str, Any] = EMPTY
 
 
 _NONE = Allocation()

@@ -18,27 +18,62 @@ only the three above.
 from __future__ import annotations
 
 import json
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from thinkcap.allocate.file import Allocation
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.names import nearest
 from thinkcap.model import pebble_profile
 from thinkcap.policies.registry import PolicySpec, facts, parse, wants_other
+from thinkcap.settings import Read, Text, inside, load, table_of
 
-_TOP = ("model", "fingerprint", "prompts", "study", "level", "cap")
-_ENTRY = ("at_least", "policy", "otherwise")
 RIVAL = "close"
 """What the gateway does without a profile, where a cap leaves room to think: a profile must not be worse."""
-_EVIDENCE = (
-    *("does", "accuracy", "lower_bound", f"{RIVAL}_lower_bound", "otherwise_lower_bound"),
-    *("n", "tokens", "stages"),
-)
+
+
+def _policy(value: Any) -> PolicySpec:
+    if not isinstance(value, str):
+        raise ConfigError(f"wanted a policy by name, saw {value!r}")
+    return parse(value)
+
+
+ByName = Annotated[PolicySpec, Read(_policy, "a policy by name")]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One [[cap]] as it lies on disk. What a study adds as its reasons may be edited, so it may be anything."""
+
+    at_least: Annotated[int, Meta(ge=1, description="a number of tokens")]
+    policy: ByName
+    otherwise: ByName | None = None
+    does: Any = None
+    accuracy: Any = None
+    lower_bound: Any = None
+    close_lower_bound: Any = None
+    otherwise_lower_bound: Any = None
+    n: Any = None
+    tokens: Any = None
+    stages: Any = None
+
+    def evidence(self) -> Mapping[str, Any]:
+        kept = {f.name: getattr(self, f.name) for f in fields(self)[3:]}
+        return {name: value for name, value in kept.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class _File:
+    model: Text
+    cap: tuple[_Entry, ...]
+    fingerprint: str = ""
+    prompts: str = ""
+    study: str = ""
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
 
 
 @dataclass(frozen=True)
@@ -111,31 +146,19 @@ class Profile:
 
     @classmethod
     def from_file(cls, path: Path) -> Profile:
-        try:
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as err:
-            raise ConfigError(
-                f"cannot read profile '{path}': {err.strerror}; make one with thinkcap calibrate"
-            ) from err
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
-            raise ConfigError(f"profile '{path}' is not TOML: {err}") from err
-        try:
+        table = table_of(path, "profile", "make one with thinkcap calibrate")
+        with inside(f"profile '{path}'"):
             found = cls.from_mapping(table)
             return replace(found, rules=tuple(_beside(rule, path.parent) for rule in found.rules))
-        except ConfigError as err:
-            raise ConfigError(f"profile '{path}': {err}") from err
 
     @classmethod
     def from_mapping(cls, table: Mapping[str, Any]) -> Profile:
-        for key in table:
-            if key not in _TOP:
-                raise ConfigError(f"unknown key '{key}'{nearest(key, _TOP)}")
-        model = table.get("model")
-        entries = table.get("cap")
-        if not isinstance(model, str) or not isinstance(entries, Sequence) or isinstance(entries, str):
-            raise ConfigError("wanted a text `model` and one or more tables [[cap]]")
-        texts = {key: str(table[key]) for key in ("fingerprint", "prompts", "study") if key in table}
-        return cls(model, tuple(_rule(entry) for entry in entries), level=float(table.get("level", 0.95)), **texts)
+        file = load(_File, table)
+        rules = []
+        for entry in file.cap:
+            with inside(f"[[cap]] at_least = {entry.at_least}"):
+                rules.append(Rule(entry.at_least, entry.policy, entry.otherwise, entry.evidence()))
+        return cls(file.model, tuple(rules), file.fingerprint, file.prompts, file.study, file.level)
 
     def to_toml(self) -> str:
         """With a line of reason above every entry; `from_mapping` reads it back."""
@@ -182,18 +205,3 @@ def _beside(rule: Rule, folder: Path) -> Rule:
     Allocation.from_file(path)
     options = MappingProxyType({**rule.policy.options, "table": str(path)})
     return replace(rule, policy=replace(rule.policy, options=options))
-
-
-def _rule(entry: Any) -> Rule:
-    if not isinstance(entry, Mapping):
-        raise ConfigError(f"[[cap]] must be a table, saw {entry!r}")
-    for key in entry:
-        if key not in (*_ENTRY, *_EVIDENCE):
-            raise ConfigError(f"unknown key '{key}' in [[cap]]{nearest(key, (*_ENTRY, *_EVIDENCE))}")
-    at_least, policy, otherwise = (entry.get(key) for key in _ENTRY)
-    if isinstance(at_least, bool) or not isinstance(at_least, int) or at_least < 1:
-        raise ConfigError(f"[[cap]] needs at_least, a number of tokens from 1 on; saw {at_least!r}")
-    if not isinstance(policy, str) or not isinstance(otherwise, str | None):
-        raise ConfigError(f"[[cap]] at_least = {at_least} needs a policy by name; saw {policy!r}, {otherwise!r}")
-    evidence = {key: value for key, value in entry.items() if key in _EVIDENCE}
-    return Rule(at_least, parse(policy), parse(otherwise) if otherwise else None, evidence)

@@ -1,4 +1,8 @@
-"""The command line: one file a verb, no logic. Verbs are imported only when called, so `--help` is quick."""
+"""The command line: one file a verb, no logic. Verbs are imported only when called, so `--help` is quick.
+
+`main` runs a command and turns every error of ours into one line and an exit code. No other room imports from
+here.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Backends. A model is named by a path, a URL or `bundled`; `open_engine` finds the engine for it.
 
+One file a backend; `client`, `sse`, `answers` and `retry` are the one way to servers, which the gateway uses too.
+
 engine = await open_engine("bundled")
 engine = await open_engine("http://localhost:8000/v1#Qwen/Qwen3-8B", concurrency=64)
 """

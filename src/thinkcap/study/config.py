@@ -5,18 +5,30 @@ config = StudyConfig.from_mapping({"model": "bundled", "budgets": "64:512:64"})
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from thinkcap.core.errors import ConfigError
-from thinkcap.core.names import nearest
+from msgspec import Meta
+
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.policies.registry import PolicySpec
+from thinkcap.settings import FilePath, Text, inside, table_of, values
 from thinkcap.study.folders import RUNS, run_name
-from thinkcap.study.values import FREE, READERS, PolicyPlan, Price, parse_budgets, policy_plans
+from thinkcap.study.values import (
+    FREE,
+    Budgets,
+    Names,
+    Plans,
+    PolicyPlan,
+    Price,
+    QuestionCount,
+    Seeds,
+    Texts,
+    parse_budgets,
+    policy_plans,
+)
 
 DENSE = "32,48,64,96,128,192,256,320,384,448,512,640,768,1024,1536,2048"
 """The default grid: sixteen budgets, dense where the bundled model's curves bend."""
@@ -24,43 +36,43 @@ DENSE = "32,48,64,96,128,192,256,320,384,448,512,640,768,1024,1536,2048"
 
 @dataclass(frozen=True)
 class StudyConfig:
-    model: str = "bundled"
-    tasks: tuple[str, ...] = ("families",)
-    data: Path | None = None
-    policies: tuple[PolicyPlan, ...] = (
+    model: Text = "bundled"
+    tasks: Names = ("families",)
+    data: FilePath | None = None
+    policies: Plans = (
         PolicyPlan(PolicySpec("nothink")),
         PolicyPlan(PolicySpec("think")),
         PolicyPlan(PolicySpec("think[heuristic]")),
         PolicyPlan(PolicySpec("close")),
     )
-    budgets: tuple[int, ...] = ()
-    limit: int | None = None
-    offset: int = 0
-    seeds: tuple[int, ...] = (0,)
-    temperature: float = 0.0
-    top_p: float = 1.0
-    concurrency: int = 0
+    budgets: Budgets = ()
+    limit: Annotated[int, Meta(ge=1, description="a number of questions")] | None = None
+    offset: QuestionCount = 0
+    seeds: Seeds = (0,)
+    temperature: Annotated[float, Meta(ge=0, le=5)] = 0.0
+    top_p: Annotated[float, Meta(ge=0.001, le=1)] = 1.0
+    concurrency: Annotated[int, Meta(ge=0, description="a number of flows")] = 0
     """Flows at a time; 0 takes what the engine's card advises."""
-    out: Path | None = None
+    out: FilePath | None = None
     """Folder of the run; one named for the study where None."""
     online: bool = False
     """Generate every cell at its own budget instead of cutting stored traces."""
-    nothink_by: str = "auto"
-    dialect: str = ""
+    nothink_by: Literal["auto", "native", "block", "prompt"] = "auto"
+    dialect: Text = ""
     """How the model thinks, by name or as a TOML file; found out where empty."""
-    timeout_s: float | None = None
+    timeout_s: Annotated[float, Meta(ge=0.001, le=1e6)] | None = None
     """For one request to a server, all its tries included; the engine's own patience where None."""
-    cluster: str | None = None
+    cluster: Text | None = None
     """Ray cluster to run the engines on: `auto`, `local` or an address."""
-    actors: int = 0
+    actors: Annotated[int, Meta(ge=0, description="a number of engines")] = 0
     """Engines on the cluster; 0 fills it, nodes that join included."""
-    cpus: float = 1.0
-    gpus: float = 0.0
+    cpus: Annotated[float, Meta(ge=0, le=1e4)] = 1.0
+    gpus: Annotated[float, Meta(ge=0, le=1e3)] = 0.0
     """What one engine on the cluster is given."""
-    verify_prefix: int = 0
-    max_cost: float | None = None
+    verify_prefix: QuestionCount = 0
+    max_cost: Annotated[float, Meta(ge=0, le=1e12)] | None = None
     price: Price = FREE
-    prompts: Prompts = field(default=PROMPTS)
+    prompts: Texts = field(default=PROMPTS)
 
     def __post_init__(self) -> None:
         if not self.budgets:
@@ -92,32 +104,24 @@ class StudyConfig:
 
     @classmethod
     def from_file(cls, path: Path) -> StudyConfig:
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ConfigError(
-                f"no study file at '{path}'; wanted a TOML file such as the study.toml in a run's folder"
-            ) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as err:
-            raise ConfigError(f"cannot read '{path}' as TOML: {err}") from err
-        return cls.from_mapping(values, where=f" in '{path}'")
+        table = table_of(path, "the study", "wanted a TOML file such as the study.toml in a run's folder")
+        with inside(f"the study '{path}'"):
+            return cls.from_mapping(table)
 
     @classmethod
-    def from_mapping(cls, values: Mapping[str, Any], where: str = "") -> StudyConfig:
-        """Checks every key and value; refuses what it does not know, with the nearest it does."""
-        known = [f.name for f in fields(cls)] + ["policy"]
-        ready: dict[str, Any] = {}
-        for key, value in values.items():
-            if key not in known:
-                raise ConfigError(f"unknown key '{key}'{where}{nearest(key, known)}")
-            try:
-                if key in ("policies", "policy"):
-                    ready["policies"] = (*ready.get("policies", ()), *policy_plans(value))
-                else:
-                    ready[key] = READERS[key](value)
-            except ConfigError as err:
-                raise ConfigError(f"{key}: {err}{where}") from err
-        return replace(cls(), **ready)
+    def from_mapping(cls, table: Mapping[str, Any]) -> StudyConfig:
+        """Checks every key and value; `policy`, the tables of a file, and `policies` say the same."""
+        given = dict(table)
+        plans: list[PolicyPlan] = []
+        named = given.keys() & {"policies", "policy"}
+        for key in ("policies", "policy"):
+            if key in given:
+                with inside(key):
+                    plans += policy_plans(given.pop(key))
+        found = values(cls, given, also=("policy",))
+        if named:
+            found["policies"] = tuple(plans)
+        return replace(cls(), **found)
 
     def to_mapping(self) -> dict[str, Any]:
         """The resolved study as plain values, ready for TOML; what is unset is left out."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
+from thinkcap.settings import table_of
 from thinkcap.study.cascades import CASCADES
 from thinkcap.study.config import StudyConfig
 
@@ -40,7 +39,7 @@ def from_options(base: StudyConfig, options: Mapping[str, Any]) -> StudyConfig:
             raise ConfigError("--seed and --seeds were both given; use one of them")
         words["seeds"] = (seed,)
     if "prompts" in words:
-        words["prompts"] = _toml(words["prompts"])
+        words["prompts"] = table_of(words["prompts"], "the prompts", "wanted a TOML file of prompt texts")
     if "price" in words:
         words["price"] = _price(words["price"])
     if "policies" in words:
@@ -74,15 +73,6 @@ def _preset(name: str) -> Preset:
     if name not in guests:
         raise ConfigError(f"unknown preset '{name}'{nearest(name, [*PRESETS, *guests])}")
     return guests[name]
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"no prompts file at '{path}'; wanted a TOML file of prompt texts") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as err:
-        raise ConfigError(f"cannot read prompts from '{path}': {err}") from err
 
 
 def _price(text: str) -> dict[str, float]:

@@ -15,6 +15,7 @@ from thinkcap.core.types import Verdict
 from thinkcap.grading import Grader
 from thinkcap.policies import stages
 from thinkcap.policies.registry import PolicySpec
+from thinkcap.settings import inside
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.plan import Cell, plan
 from thinkcap.study.rows import Journal, Key, Row, write_parquet
@@ -73,7 +74,8 @@ def _planned(path: Path, modules: Collection[str]) -> StudyConfig:
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as err:
         raise DataError(f"cannot read '{path}' as the plan of a run: {err!r}; run the study again") from err
-    config = replace(StudyConfig.from_mapping(values, where=f" in '{path}'"), policies=plans)
+    with inside(f"the study '{path}'"):
+        config = replace(StudyConfig.from_mapping(values), policies=plans)
     for name in config.tasks:
         if is_module(name) and name not in modules:
             raise ConfigError(

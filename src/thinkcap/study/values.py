@@ -1,4 +1,4 @@
-"""The single values of a study file, each checked: what was seen, what was wanted, what to do.
+"""The values of a study file that have a notation of their own: budgets, policies, names, seeds, prices.
 
 >>> parse_budgets("64:128:32")
 (64, 96, 128)
@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.names import nearest
 from thinkcap.core.prompts import Prompts
 from thinkcap.core.types import EMPTY
 from thinkcap.policies.registry import PolicySpec, parse_list
+from thinkcap.settings import Read
+
+Money = Annotated[float, Meta(ge=0, le=1e9)]
 
 
 @dataclass(frozen=True)
 class Price:
     """Money per million tokens."""
 
-    input: float = 0.0
-    cached: float = 0.0
-    output: float = 0.0
+    input: Money = 0.0
+    cached: Money = 0.0
+    output: Money = 0.0
 
     def of(self, *, fresh_input: float, cached_input: float, output: float) -> float:
         return (fresh_input * self.input + cached_input * self.cached + output * self.output) / 1e6
@@ -90,24 +93,6 @@ def policy_plans(value: Any) -> tuple[PolicyPlan, ...]:
     return tuple(plans)
 
 
-def _whole(low: int, what: str) -> Any:
-    def check(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise ConfigError(f"wanted {what} of at least {low}, saw {value!r}")
-        return value
-
-    return check
-
-
-def _number(low: float, high: float) -> Any:
-    def check(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise ConfigError(f"wanted a number from {low:g} to {high:g}, saw {value!r}")
-        return float(value)
-
-    return check
-
-
 def _words(value: Any) -> tuple[str, ...]:
     words = value.split(",") if isinstance(value, str) else value
     if not isinstance(words, Sequence) or not words or not all(isinstance(w, str) and w.strip() for w in words):
@@ -126,66 +111,13 @@ def _seeds(value: Any) -> tuple[int, ...]:
     return seeds
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigError(f"wanted true or false, saw {value!r}")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"wanted a text, saw {value!r}")
-    return value
-
-
-def _price(value: Any) -> Price:
-    if isinstance(value, Price):
-        return value
-    known = [f.name for f in fields(Price)]
-    table = value if isinstance(value, Mapping) else {}
-    if not table:
-        raise ConfigError(f"wanted a table with {', '.join(known)} per million tokens, saw {value!r}")
-    for key in table:
-        if key not in known:
-            raise ConfigError(f"unknown price '{key}'{nearest(key, known)}")
-    return Price(**{k: _number(0, 1e9)(v) for k, v in table.items()})
-
-
 def _prompts(value: Any) -> Prompts:
     return value if isinstance(value, Prompts) else Prompts.from_mapping(value or EMPTY)
 
 
-def _choice(*known: str) -> Any:
-    def check(value: Any) -> str:
-        if value not in known:
-            raise ConfigError(f"unknown value {value!r}{nearest(str(value), known)}")
-        return str(value)
-
-    return check
-
-
-READERS: Mapping[str, Any] = {
-    "model": _text,
-    "tasks": _words,
-    "data": lambda v: Path(_text(str(v))),
-    "budgets": _budgets,
-    "limit": _whole(1, "a number of questions"),
-    "offset": _whole(0, "a number of questions"),
-    "seeds": _seeds,
-    "temperature": _number(0, 5),
-    "top_p": _number(0.001, 1),
-    "concurrency": _whole(0, "a number of flows"),
-    "out": lambda v: Path(_text(str(v))),
-    "online": _flag,
-    "nothink_by": _choice("auto", "native", "block", "prompt"),
-    "dialect": _text,
-    "timeout_s": _number(0.001, 1e6),
-    "cluster": _text,
-    "actors": _whole(0, "a number of engines"),
-    "cpus": _number(0, 1e4),
-    "gpus": _number(0, 1e3),
-    "verify_prefix": _whole(0, "a number of questions"),
-    "max_cost": _number(0, 1e12),
-    "price": _price,
-    "prompts": _prompts,
-}
+Budgets = Annotated[tuple[int, ...], Read(_budgets)]
+Names = Annotated[tuple[str, ...], Read(_words)]
+Seeds = Annotated[tuple[int, ...], Read(_seeds)]
+Plans = Annotated[tuple[PolicyPlan, ...], Read(policy_plans)]
+Texts = Annotated[Prompts, Read(_prompts)]
+QuestionCount = Annotated[int, Meta(ge=0, description="a number of questions")]

@@ -19,20 +19,29 @@ Loader = Callable[[str, Path | None, int | None, int | None], Source]
 
 FILES = (".jsonl", ".csv", ".json")
 
-TASKS: Mapping[str, str] = MappingProxyType(
-    {
-        "gsm8k": "thinkcap.tasks.gsm8k:read",
-        "math500": "thinkcap.tasks.math500:read",
-        "bbh": "thinkcap.tasks.bbh:read",
-        "aime24": "thinkcap.tasks.competitions:aime24",
-        "aime25": "thinkcap.tasks.competitions:aime25",
-        "amc23": "thinkcap.tasks.competitions:amc23",
-        "families": "thinkcap.tasks.generated:read",
-        "family": "thinkcap.tasks.generated:read",
-        "jsonl": "thinkcap.tasks.jsonl:read",
-        "csv": "thinkcap.tasks.jsonl:read",
-    }
-)
+_TABLE = {
+    "gsm8k": "thinkcap.tasks.gsm8k:read",
+    "math500": "thinkcap.tasks.math500:read",
+    "bbh": "thinkcap.tasks.bbh:read",
+    "aime24": "thinkcap.tasks.competitions:aime24",
+    "aime25": "thinkcap.tasks.competitions:aime25",
+    "amc23": "thinkcap.tasks.competitions:amc23",
+    "families": "thinkcap.tasks.generated:read",
+    "family": "thinkcap.tasks.generated:read",
+    "jsonl": "thinkcap.tasks.jsonl:read",
+    "csv": "thinkcap.tasks.jsonl:read",
+}
+"""In the order a person reads them, and where a name is not that of its file."""
+_NO_TASKS = ("competitions", "files", "generated", "load", "task")
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """Tasks whose file has their name: a new one needs no line here."""
+    here = sorted(path.stem for path in folder.glob("[a-z]*.py") if path.stem not in _NO_TASKS)
+    return {name: f"thinkcap.tasks.{name}:read" for name in here}
+
+
+TASKS: Mapping[str, str] = MappingProxyType(_TABLE | _files(Path(__file__).parent))
 
 
 def is_module(name: str) -> bool:
