@@ -1,4 +1,4 @@
-"""From a finished study to a profile: for every cap measured, the policy we can be surest of.
+"""From a finished study to a profile: a policy for every cap that was measured.
 
 The policy with the best lower end of its Wilson interval wins, not the one with the best accuracy: among many
 policies on few questions the best-looking one is often lucky. Equal ends go to the policy that spends less.

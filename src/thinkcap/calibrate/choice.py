@@ -2,7 +2,7 @@
 
 The default: no thinking below `threshold` tokens, where a thought would leave no room; from there on `close`,
 which keeps a share of the cap for the answer. A model that cannot be kept from thinking always gets `close`; one
-that has no thinking mode of its own is asked nothing about it; a server that lets nobody begin the assistant's
+that has no thinking mode of its own is asked nothing about it; a server that cannot continue an assistant's
 turn gets `iris` in place of `close`.
 
     spec, by = chosen(512, None, engine.card, profile)

@@ -13,7 +13,7 @@ import click
 @click.argument("question", required=False)
 @click.option("--cap", type=int, default=512, show_default=True, help="Tokens for all stages together.")
 @click.option(
-    "--policy", help="A policy, with options: iris(first=64). The best known for the model and cap if not named."
+    "--policy", help="Method to use, such as iris(first=64); by default the best known for the model and cap."
 )
 @click.option(
     "--model", default="bundled", show_default=True, help="`bundled`, a GGUF file, or http://host/v1#name."
@@ -21,9 +21,9 @@ import click
 @click.option(
     "--kind",
     type=click.Choice(["number", "math", "label", "text"]),
-    help="Ask for a readable answer of this kind.",
+    help="Kind of answer to ask for and read.",
 )
-@click.option("--form", default="", help="Answer form of the prompts (label: label, truth, yesno).")
+@click.option("--form", default="", help="Form of the answer in the prompt; for labels: label, truth or yesno.")
 @click.option("--temperature", type=click.FloatRange(0, 5), default=0.0, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--dialect", help="How the model thinks: a known name or a TOML file; by default it is found out.")

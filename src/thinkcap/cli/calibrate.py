@@ -11,15 +11,29 @@ import click
 
 @click.command(name="calibrate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="File to write; printed where none is named.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="File to write; without it the profile is printed."
+)
 @click.option("--task", "tasks", multiple=True, help="Only these tasks of the study; may be repeated.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the lower bounds.")
 @click.option("--allocate", is_flag=True, help="Fit splits, stops and an allocator too; writes a file beside OUT.")
 @click.option(
-    "--margin", type=float, default=0.01, show_default=True, help="Accuracy `auto` may lose to the best."
+    "--margin",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="How much accuracy `auto` may lose to the best fixed policy.",
 )
-@click.option("--risk", type=float, default=0.1, show_default=True, help="Chance, at most, that it loses more.")
-@click.option("--price", type=float, default=0.0001, show_default=True, help="Accuracy a token must be worth.")
+@click.option(
+    "--risk", type=float, default=0.1, show_default=True, help="Largest chance that it loses more than the margin."
+)
+@click.option(
+    "--price",
+    type=float,
+    default=0.0001,
+    show_default=True,
+    help="Accuracy that one more token must gain to be spent.",
+)
 def command(
     run: Path,
     out: Path | None,
@@ -30,7 +44,10 @@ def command(
     risk: float,
     price: float,
 ) -> None:
-    """Turn the study in folder RUN into a profile: for every cap the policy we can be surest of."""
+    """Turn the study in folder RUN into a profile that names a policy for every cap.
+
+    It takes the policy whose accuracy has the highest lower bound.
+    """
     from thinkcap.calibrate.calibrate import calibrate, calibrate_auto
     from thinkcap.core.errors import ConfigError
 

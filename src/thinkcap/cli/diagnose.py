@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
 @click.command("diagnose")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Everything under stable names, as JSON.")
-@click.option("--details", is_flag=True, help="Every sentence, not only the telling ones.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, under stable names.")
+@click.option("--details", is_flag=True, help="Print every sentence, not only the most important ones.")
 @reads_logs
-@click.option("--model", help="Only this model's rows of a log that holds several.")
+@click.option("--model", help="Read only this model's rows from a log that holds several.")
 @click.option(
-    "--draws", type=click.IntRange(min=0), default=1000, show_default=True, help="Bootstrap draws; 0 for none."
+    "--draws",
+    type=click.IntRange(min=0),
+    default=1000,
+    show_default=True,
+    help="Number of bootstrap draws; 0 skips them.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the bootstrap.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for the bootstrap.")
 def command(
     paths: tuple[Path, ...],
     as_json: bool,

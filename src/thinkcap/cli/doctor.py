@@ -10,7 +10,13 @@ import click
 
 @click.command(name="doctor", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("url")
-@click.option("--tokens", type=int, default=256, show_default=True, help="Longest answer asked for.")
+@click.option(
+    "--tokens",
+    type=int,
+    default=256,
+    show_default=True,
+    help="Length of the longest answer to ask for, in tokens.",
+)
 @click.option(
     "--timeout",
     "timeout_s",
@@ -21,7 +27,7 @@ import click
 )
 @click.option("--dialect", default="", help="How the model thinks: a known name or a TOML file; else found out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-@click.option("--card", type=click.Path(path_type=Path), help="Write the capability card to this file, too.")
+@click.option("--card", type=click.Path(path_type=Path), help="Also write the capability card to this file.")
 def command(url: str, tokens: int, timeout_s: float, dialect: str, as_json: bool, card: Path | None) -> None:
     """Probe the server at URL (http://host/v1#model) and say what it obeys; about sixty short requests.
 

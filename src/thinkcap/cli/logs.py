@@ -14,38 +14,45 @@ import click
 
 _OPTIONS = (
     click.option(
-        "--map", "columns", metavar="FIELD=COLUMN,...", help="Columns that are not guessed: id=idx,correct=acc."
+        "--map",
+        "columns",
+        metavar="FIELD=COLUMN,...",
+        help="Columns to use instead of the guessed ones: id=idx,correct=acc.",
     ),
     click.option(
         "--as",
         "policies",
         multiple=True,
         metavar="POLICY",
-        help="What a log does not say: think, nothink, ... Once, or once per file.",
+        help="Policy of a log that does not name it: think, nothink ... Give it once, or once per file.",
     ),
     click.option(
         "--budget",
         "budgets",
         multiple=True,
         type=click.IntRange(min=1),
-        help="The cap of a log that does not store it. Once, or once per file.",
+        help="Cap of a log that does not store it. Give it once, or once per file.",
     ),
     click.option(
         "--set",
         "named",
         multiple=True,
         metavar="NAME=VALUE,...",
-        help="model, task or mode of a log that does not tell. Once, or once per file.",
+        help="Model, task or mode of a log that does not name them. Give it once, or once per file.",
     ),
     click.option(
         "--stop",
         type=click.Choice(["event", "flag"]),
         default="event",
         show_default=True,
-        help="The end of a chain as observed, or a flag the log stores.",
+        help="How the end of a chain is known: as observed, or by a flag in the log.",
     ),
     click.option(
-        "--memory", metavar="SIZE", default="1GB", show_default=True, help="The most that reading logs may take."
+        "--memory",
+        metavar="SIZE",
+        default="1GB",
+        show_default=True,
+        help="Most memory that reading logs may take.",
     ),
 )
 

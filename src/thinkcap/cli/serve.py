@@ -27,9 +27,11 @@ from thinkcap.core.errors import ConfigError
 @click.option("--queue", type=int, help="Requests that may wait; the next gets a 429.")
 @click.option("--anyone", is_flag=True, default=None, help="Listen beyond the loopback without keys.")
 @click.option("--log-requests", is_flag=True, default=None, help="Write requests to the log.")
-@click.option("--new-key", metavar="NAME", help="Make a key, print it and its line for the file, and end.")
+@click.option(
+    "--new-key", metavar="NAME", help="Make a key, print it with its line for the configuration file, and exit."
+)
 def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **options: Any) -> None:
-    """An OpenAI-compatible server where max_tokens holds for everything generated, and the answer is not empty.
+    """Serve models through an OpenAI-compatible API that keeps max_tokens and leaves room for the answer.
 
     MODEL is `bundled` (the default), a .gguf file, or http://host/v1#name; several are served side by side.
     """

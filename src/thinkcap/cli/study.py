@@ -19,28 +19,35 @@ import click
 @click.option(
     "--policy", "policies", help="Policies a,b(option=value), or all; `thinkcap policies` explains them."
 )
-@click.option("--budgets", help="64,128,256 or 64:1024:64.")
+@click.option("--budgets", help="Token budgets: 64,128,256, or 64:1024:64 for from:to:step.")
 @click.option("--preset", help="Policies and budgets by name: cascades, methods, gsm8k, math500, ...")
-@click.option("--limit", type=int, help="How many questions.")
-@click.option("--offset", type=int, help="Skip so many questions first (hold-outs).")
-@click.option("--seed", "seed", type=int, help="Order of the questions and random state.")
-@click.option("--seeds", help="Several seeds: mean and spread.")
-@click.option("--temperature", type=float, help="0 is greedy.")
-@click.option("--concurrency", type=int, help="Flows at a time; the engine's advice by default.")
+@click.option("--limit", type=int, help="Use this many questions.")
+@click.option("--offset", type=int, help="Skip this many questions first, for hold-outs.")
+@click.option("--seed", "seed", type=int, help="Seed for the order of the questions and for sampling.")
+@click.option("--seeds", help="Several seeds, such as 1,2,3; the report gives mean and spread.")
+@click.option("--temperature", type=float, help="Sampling temperature; 0 is greedy decoding.")
+@click.option("--concurrency", type=int, help="Questions in progress at a time; the engine chooses by default.")
 @click.option("--out", help="Folder of the run; by default one named for the study, linked as runs/study.")
-@click.option("--online", is_flag=True, default=None, help="Generate every cell at its own budget.")
-@click.option("--verify-prefix", type=int, help="Re-run N questions at a smaller budget, report agreement.")
+@click.option(
+    "--online",
+    is_flag=True,
+    default=None,
+    help="Generate every budget separately instead of cutting longer answers.",
+)
+@click.option(
+    "--verify-prefix", type=int, help="Run N questions again at a smaller budget and report how many agree."
+)
 @click.option("--nothink-by", help="How a model without a switch is kept from thinking: block or prompt.")
 @click.option("--dialect", help="How the model thinks: a known name or a TOML file; by default it is found out.")
-@click.option("--timeout", "timeout_s", type=float, help="Seconds for one request to a server, all tries.")
+@click.option("--timeout", "timeout_s", type=float, help="Seconds for one request to a server, retries included.")
 @click.option("--cluster", help="Run the engines on a Ray cluster: auto, local or HOST:PORT.")
-@click.option("--actors", type=int, help="Engines on the cluster; by default it is filled.")
-@click.option("--cpus", type=float, help="CPUs of one engine on the cluster.")
-@click.option("--gpus", type=float, help="GPUs of one engine on the cluster; a part of one is fine.")
+@click.option("--actors", type=int, help="Number of engines on the cluster; by default as many as fit.")
+@click.option("--cpus", type=float, help="CPUs for each engine on the cluster.")
+@click.option("--gpus", type=float, help="GPUs for each engine on the cluster; 0.5 shares one.")
 @click.option("--prompts", type=click.Path(path_type=Path), help="TOML file with prompts of your own.")
-@click.option("--price", help="Money per million tokens: INPUT,CACHED,OUTPUT.")
-@click.option("--max-cost", type=float, help="Refuse to start what may cost more.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--price", help="Price per million tokens: INPUT,CACHED,OUTPUT.")
+@click.option("--max-cost", type=float, help="Do not start a study that may cost more than this.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Measure what a cap costs: accuracy against budget from one stored run.

@@ -57,8 +57,8 @@ def import_(run: Path, file: Path) -> None:
 
 @command.command(context_settings=_HELP)
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--unended", is_flag=True, help="Traces whose model never ended its turn.")
-@click.option("--longer-than", type=click.IntRange(min=0), help="Traces above this many tokens.")
+@click.option("--unended", is_flag=True, help="Traces in which the model did not end its turn.")
+@click.option("--longer-than", type=click.IntRange(min=0), help="Traces of more than this many tokens.")
 def prune(run: Path, unended: bool, longer_than: int | None) -> None:
     """Remove traces from RUN's store. Rows already written stay."""
     from thinkcap.core.sync import wait

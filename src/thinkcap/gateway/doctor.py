@@ -331,7 +331,11 @@ async def _tools(probe: Probe) -> Finding:
     if without is None or seen.prompt_tokens is None:
         return Finding(name, "unknown", "the server does not count prompt tokens")
     more = seen.prompt_tokens - without
-    words = f"the prompt grows by {more} tokens" if more > 0 else "the prompt is no longer with them than without"
+    words = (
+        f"the prompt grows by {more} tokens"
+        if more > 0
+        else "the prompt has the same length with tools and without"
+    )
     return Finding(name, "yes" if more > 0 else "no", words)
 
 

@@ -34,7 +34,7 @@ def report(
         yield from ("figures:", *(f"  {name}" for name in NAMES))
         return
     if compare is not None and not is_run(compare):
-        raise ConfigError(f"--compare wants the folder of a finished study, '{compare}' is none")
+        raise ConfigError(f"'{compare}' does not hold a finished study; --compare takes the folder of one")
     material = load([*paths, *([compare] if compare else [])], **(reading or {}))
     folder = out or (paths[0] if is_run(paths[0]) else Path("report"))
     print_only = tables or figures or picture
