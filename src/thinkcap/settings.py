@@ -158,13 +158,17 @@ def _range(info: Any) -> str:
     low, above = info.ge, info.gt
     high, below = info.le, info.lt
     if low is not None and high is not None:
-        return f" from {low:g} to {high:g}"
+        return f" from {_plain(low)} to {_plain(high)}"
     parts = [
-        f"{word} {bound:g}"
+        f"{word} {_plain(bound)}"
         for word, bound in (("of at least", low), ("above", above), ("at most", high), ("below", below))
         if bound is not None
     ]
     return f" {' and '.join(parts)}" if parts else ""
+
+
+def _plain(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
 def _seen(value: Any) -> str:

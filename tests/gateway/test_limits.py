@@ -75,6 +75,8 @@ def test_the_loopback_is_left_only_with_keys_or_on_purpose() -> None:
         ({"port": "x"}, "port"),
         ({"forward": ["/v1/models"], "model": "http://h/v1"}, "cannot forward"),
         ({"forward": ["/v1/embeddings"]}, "needs a model server"),
+        ({"models": []}, "one or more tables"),
+        ({"queue": -1}, "from 0 to 2147483647, saw -1"),
         ({"models": [{"name": "x"}]}, "needs a `model`"),
         ({"reasoning_field": "thoughts"}, "reasoning_field"),
         ({"models": [{"model": "a.gguf"}, {"model": "b.gguf"}], "profile": "p"}, "one model"),

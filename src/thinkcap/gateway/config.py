@@ -126,6 +126,8 @@ class ServeConfig:
         given = dict(table)
         short = load(_Short, {key: given.pop(key) for key in _SHORT if key in given})
         found = values(type(self), given, also=_SHORT)
+        if found.get("models") == ():
+            raise ConfigError("models: wanted one or more tables, each with a `model`; saw an empty list")
         models = found.pop("models", ()) or tuple(map(ModelConfig, short.model)) or self.models
         if short.profile:
             if len(models) != 1:
