@@ -55,7 +55,9 @@ def chosen_dialect(wanted: str) -> Dialect | None:
     try:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"no dialect file at '{path}'; wanted a TOML file (see docs/servers.md)") from None
+        raise ConfigError(
+            f"no dialect file at '{path}'; wanted a TOML file with thinking, open_tag and close_tag"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as err:
         raise ConfigError(f"cannot read '{path}' as TOML: {err}") from err
     made = Dialect.from_mapping(said, f"'{path}'")
