@@ -117,6 +117,13 @@ class TestPublishedByThePaper:
             added = [row.cells[len(table.columns) :] for row in made.rows]
             assert not [cells for cells in added if any(cells)], table.name
 
+    def test_a_printed_row_of_other_budgets_is_left_out(self, shared: Path) -> None:
+        material = load(sorted((shared / "data" / "authors").glob("results/mrsd_pilot/*math500*")))
+        table = beside(make("main-results", material), read(shared / "paper" / "published.json"))
+        shown = dict(zip(table.column("method"), table.column("published acc"), strict=True))
+        assert shown["town(first=512,think=1024)@1536"] == ""
+        assert shown["mrsd(first=512,think=1024,answer=256)@4352"] == "61.0"
+
     def test_the_authors_own_runs_have_them(self, shared: Path) -> None:
         folder = shared / "data" / "authors"
         printed = read(shared / "paper" / "published.json")
