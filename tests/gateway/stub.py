@@ -44,16 +44,27 @@ class Stub:
             await _json(send, {"data": [{"id": "stub", "object": "model"}]})
         elif scope["path"] == "/v1/embeddings":
             await _json(send, {"object": "list", "data": [{"embedding": [0.5], "index": 0}]})
+        elif scope["path"] == "/v1/completions":
+            await self._completion(json.loads(await _body(receive)), send)
         elif scope["path"] == "/v1/chat/completions":
-            body = b""
-            while True:
-                message = await receive()
-                body += message.get("body", b"")
-                if not message.get("more_body"):
-                    break
-            await self._chat(json.loads(body), receive, send)
+            await self._chat(json.loads(await _body(receive)), receive, send)
         else:
             await _json(send, {"error": {"message": "no such path"}}, 404)
+
+    async def _completion(self, body: dict[str, Any], send: Any) -> None:
+        self.bodies.append(body)
+        limit = 100 if "limit" in self.lies else body["max_tokens"]
+        words = (ANSWER * 20)[:limit]
+        chunks = [{"object": "text_completion", "choices": [{"index": 0, "text": word + " "}]} for word in words]
+        if body.get("stream"):
+            events = [json.dumps(chunk).encode() for chunk in chunks] + [b"[DONE]"]
+            await _raw(send, b"".join(b"data: " + e + b"\n\n" for e in events), b"text/event-stream")
+            return
+        usage = {"prompt_tokens": 3, "completion_tokens": len(words), "total_tokens": 3 + len(words)}
+        choice = {"index": 0, "text": " ".join(words), "finish_reason": "length"}
+        await _json(
+            send, {"id": "c", "object": "text_completion", "model": "stub", "choices": [choice], "usage": usage}
+        )
 
     async def _chat(self, body: dict[str, Any], receive: Any, send: Any) -> None:
         self.bodies.append(body)
@@ -204,6 +215,15 @@ class Stub:
         if fault == "endless":
             for _ in range(40):
                 await put(b"data: " + b"x" * 65536)
+
+
+async def _body(receive: Any) -> bytes:
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            return body
 
 
 def _abort(send: Any) -> None:

@@ -130,3 +130,21 @@ def test_faults_inside_a_stream_are_errors_of_the_wire(theirs: anthropic.Anthrop
     with pytest.raises(openai.APIError, match="slot lost"):
         for _ in ours.responses.create(model="stub+think", input=broken, max_output_tokens=64, stream=True):
             pass
+
+
+def test_openai_completions_go_to_the_server_under_the_cap(ours: openai.OpenAI, stub: Stub) -> None:
+    found = ours.completions.create(model="stub", prompt="Once", max_tokens=9)
+    assert found.usage is not None
+    assert found.usage.completion_tokens == 9
+    pieces = list(ours.completions.create(model="stub", prompt="Once", max_tokens=4, stream=True))
+    assert len(pieces) == 4
+    ours.completions.create(model="stub", prompt="Once", extra_body={"min_p": 0.1})
+    assert (stub.bodies[-1]["max_tokens"], stub.bodies[-1]["min_p"]) == (1024, 0.1)
+    with pytest.raises(openai.BadRequestError, match="knows no policy"):
+        ours.completions.create(model="stub+iris", prompt="Once")
+    with pytest.raises(openai.BadRequestError, match="one request may ask for"):
+        ours.completions.create(model="stub", prompt=["Once"] * 300, max_tokens=9)
+    stub.lies = ("limit",)
+    with pytest.raises(openai.InternalServerError, match="wrote 100 tokens where 9"):
+        ours.completions.create(model="stub", prompt="Once", max_tokens=9)
+    stub.lies = ()

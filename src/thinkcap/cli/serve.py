@@ -59,7 +59,7 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
         profile = profile_of(one.model, one.profile)
         for doubt in profile.doubts() if profile else ():
             click.echo(f"warning: profile of '{one.model}': {doubt}", err=True)
-    if not run(config, lambda address: click.echo(f"thinkcap serves at {address}", err=True)):
+    if not run(config, lambda banner: click.echo(banner, err=True)):
         raise click.exceptions.Exit(1)
 
 

@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.types import Receive, Scope, Send
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from thinkcap.gateway import job, pages, replies
 from thinkcap.gateway.call import Call
@@ -46,6 +47,15 @@ class Gateway:
     def __init__(self, config: ServeConfig, models: Models, metrics: Metrics) -> None:
         self.service = Service(config, models, metrics)
         self.metrics = metrics
+        self._door: ASGIApp = self._enter
+        if config.origins:
+            self._door = CORSMiddleware(
+                self._enter,
+                allow_origins=config.origins,
+                allow_methods=("GET", "POST"),
+                allow_headers=("*",),
+                expose_headers=("x-thinkcap", "retry-after"),
+            )
         self._pages = Starlette(
             routes=pages.routes(self.service), exception_handlers=pages.HANDLERS, lifespan=self._life
         )
@@ -56,6 +66,9 @@ class Gateway:
         await self.service.judge.aclose()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._door(scope, receive, send)
+
+    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._pages(scope, receive, send)
             return

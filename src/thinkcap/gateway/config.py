@@ -6,6 +6,7 @@ config = ServeConfig.from_mapping({"model": "bundled", "port": 8080})
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from thinkcap.gateway.auth import Keys
 from thinkcap.gateway.call import ReasoningField
 from thinkcap.settings import FilePath, Read, Text, inside, load, table_of, values
 
+_ORIGIN = re.compile(r"https?://[^/\s@]+")
 OTHER_PATHS = (
     "/v1/completions",
     "/v1/embeddings",
@@ -84,6 +86,8 @@ class ServeConfig:
     """Allow an address beyond the loopback without keys."""
     hosts: tuple[str, ...] = ()
     """Host names this gateway answers to. Empty: without keys the loopback's and `host`, otherwise any."""
+    origins: tuple[str, ...] = ()
+    """Web pages that may call the gateway from a browser, as `https://host`; `*` is all of them."""
     concurrency: Whole = 0
     """Calls to models at a time; 0: what the models advise. A request with n=5 or five samples counts as five."""
     queue: Whole = 1024
@@ -146,6 +150,15 @@ class ServeConfig:
                 raise ConfigError(f"cannot forward '{path}'{nearest(path, OTHER_PATHS)}")
         if self.forward and not any(m.model.startswith("http") for m in self.models):
             raise ConfigError("`forward` needs a model server to forward to; the embedded engine has only chat")
+        for origin in self.origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                raise ConfigError(
+                    f"origin '{origin}' is no page's address; wanted https://host or https://host:port"
+                )
+        if "*" in self.origins and not self.keys and not self.anyone:
+            raise ConfigError(
+                "origins = ['*'] lets every web page in and no key is set; name the pages, or set keys"
+            )
         if not _loopback(self.host) and not self.keys and not self.anyone:
             raise ConfigError(
                 f"host '{self.host}' is open to others and no key is set; make one with "

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from thinkcap.core.errors import ThinkcapError
-from thinkcap.gateway import job
+from thinkcap.gateway import completions, job
 from thinkcap.gateway.config import OTHER_PATHS
 from thinkcap.gateway.limits import Slot, read_body
 from thinkcap.gateway.models import Served
@@ -101,6 +101,8 @@ class _Pages:
         service, path = self._service, request.url.path
         service.authorise(request.scope["headers"])
         relay = service.models.relay
+        if path == completions.PATH and relay is not None and path not in service.config.forward:
+            return await completions.answered(request, service)
         if path not in service.config.forward or relay is None:
             raise Refusal(
                 f"'{path}' is not offered here, only {', '.join(WIRES)}; the operator can forward it to the "

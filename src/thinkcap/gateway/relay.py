@@ -9,7 +9,7 @@ model's own name, through the client the engines use; the answer is looked at in
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -43,6 +43,7 @@ class Relay:
     ) -> None:
         self._client = client
         self._path = f"{prefix}/chat/completions"
+        self._completions = f"{prefix}/completions"
         self._root = prefix.removesuffix("/v1")
         self._models = f"{prefix}/models"
         self._model = model
@@ -158,6 +159,21 @@ class Relay:
         """Another of OpenAI's paths, as it is. Status, content type and body come back."""
         return await self._client.forward(self._root + path, body, content_type)
 
+    async def completed(self, body: Mapping[str, Any]) -> bytes:
+        """A raw completion, whole; an answer that is no JSON object is asked for again."""
+        return await self._client.send(self._completions, self._named(body), _object)
+
+    async def completing(self, body: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
+        """The same as events; the first may fail as a plain error."""
+        begun = False
+        async with aclosing(self._client.events(self._completions, self._named(body), lambda: begun)) as batches:
+            async for batch in batches:
+                begun = True
+                yield b"".join(b"data: " + data + b"\n\n" for data in batch)
+
+    def _named(self, body: Mapping[str, Any]) -> bytes:
+        return replies.encode({**body, "model": self._model})
+
     async def takes_tools(self) -> bool:
         """llama-server drops tools without a word where its template has no place for them, and says so here."""
         try:
@@ -174,3 +190,9 @@ class Relay:
         except EngineError as err:
             return getattr(err, "status", 500) < 500
         return True
+
+
+def _object(raw: bytes) -> bytes:
+    if not isinstance(msgspec.json.decode(raw), dict):
+        raise ValueError("wanted a JSON object")
+    return raw

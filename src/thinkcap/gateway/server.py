@@ -15,6 +15,7 @@ from typing import Any
 import uvicorn
 
 from thinkcap.gateway.app import Gateway
+from thinkcap.gateway.banner import banner
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.connection import bounded
 from thinkcap.gateway.metrics import Metrics
@@ -81,7 +82,10 @@ def _log_to_stderr() -> None:
 
 
 def run(config: ServeConfig, tell: Callable[[str], None] = lambda _: None) -> bool:
-    """Serves until told to stop; false where it could not start. A model that cannot be opened raises."""
+    """Serves until told to stop; false where it could not start. A model that cannot be opened raises.
+
+    `tell` gets the banner once it listens.
+    """
     _allow_connections()
     with asyncio.Runner(loop_factory=_loop()) as runner:
         return runner.run(serve(config, tell))
@@ -91,7 +95,8 @@ async def serve(config: ServeConfig, tell: Callable[[str], None] = lambda _: Non
     metrics = Metrics()
     models = await open_models(config, metrics)
     try:
-        server = make_server(Gateway(config, models, metrics), tell)
+        gateway = Gateway(config, models, metrics)
+        server = make_server(gateway, lambda address: tell(banner(address, gateway.service)))
         await server.serve()
         return server.started
     finally:

@@ -44,7 +44,7 @@ class Service:
     def authorise(self, headers: Headers) -> None:
         self.keys.check(headers)
         if not self.keys:
-            check_origin(headers)
+            check_origin(headers, self.config.origins)
 
 
 def _hosts(config: ServeConfig) -> frozenset[str]:

@@ -16,10 +16,7 @@ from thinkcap.gateway.refusal import Refusal
 T = TypeVar("T", bound=Struct)
 
 
-def read_as(
-    form: type[T], body: bytes, forward_unknown: bool = False
-) -> tuple[dict[str, Any], T, tuple[str, ...]]:
-    """The body as it came, the same checked, and the names of fields that are let through unknown."""
+def decoded(body: bytes) -> dict[str, Any]:
     try:
         raw = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as err:
@@ -28,6 +25,14 @@ def read_as(
         raise Refusal("the body is nested too deeply", code="invalid_json") from None
     if not isinstance(raw, dict):
         raise Refusal(f"the body is a JSON {type(raw).__name__}; wanted an object", code="invalid_json")
+    return raw
+
+
+def read_as(
+    form: type[T], body: bytes, forward_unknown: bool = False
+) -> tuple[dict[str, Any], T, tuple[str, ...]]:
+    """The body as it came, the same checked, and the names of fields that are let through unknown."""
+    raw = decoded(body)
     known = form.__struct_fields__
     unknown = tuple(name for name in raw if name not in known)
     if unknown and not forward_unknown:

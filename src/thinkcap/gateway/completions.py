@@ -1,0 +1,119 @@
+"""OpenAI's older completions, passed on to a model server under the cap: a raw prompt, no policy, no switch.
+
+response = await answered(request, service)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from thinkcap.core.errors import ThinkcapError
+from thinkcap.gateway.limits import Slot, read_body
+from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
+from thinkcap.gateway.replies import DONE, encode
+from thinkcap.gateway.service import Service
+from thinkcap.gateway.wires.chat import Count
+from thinkcap.gateway.wires.reading import converted, decoded
+
+PATH = "/v1/completions"
+_Choices = Annotated[int, Meta(ge=1, le=64)]
+
+
+class CompletionRequest(Struct):
+    """What has to be known to hold the cap; every other field is the server's business."""
+
+    model: str
+    prompt: str | list[str | int | list[int]]
+    max_tokens: Count | None = None
+    n: _Choices | None = None
+    best_of: _Choices | None = None
+    stream: bool | None = None
+
+    @property
+    def answers(self) -> int:
+        """How many texts are written for it."""
+        several = isinstance(self.prompt, list) and bool(self.prompt) and not isinstance(self.prompt[0], int)
+        return max(self.n or 1, self.best_of or 1) * (len(self.prompt) if several else 1)
+
+
+async def answered(request: Request, service: Service) -> Response:
+    config = service.config
+    raw = decoded(
+        await read_body(request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s)
+    )
+    asked = converted(CompletionRequest, raw)
+    served, forced = service.models.find(asked.model)
+    if served.relay is None or forced is not None:
+        why = "a raw prompt knows no policy" if forced is not None else "it is asked by conversations only"
+        raise Refusal(f"no completions of model '{asked.model[:80]}': {why}", code="unsupported", param="model")
+    cap = asked.max_tokens or config.default_cap
+    if asked.answers * cap > config.tokens_limit or asked.answers > config.calls_limit:
+        raise Refusal(
+            f"{asked.answers} completions of {cap} tokens; one request may ask for {config.calls_limit} calls and "
+            f"{config.tokens_limit} tokens",
+            code="too_many_tokens",
+            param="max_tokens",
+        )
+    body = {**raw, "max_tokens": cap}
+    async with AsyncExitStack() as kept:
+        await kept.enter_async_context(Slot(service.admission, asked.answers))
+        try:
+            async with asyncio.timeout(config.request_timeout_s):
+                if not asked.stream:
+                    reply = await served.relay.completed(body)
+                    return Response(_within(reply, asked.answers * cap), media_type="application/json")
+                events = served.relay.completing(body)
+                first = await anext(events, b"")
+        except TimeoutError:
+            raise late(config.request_timeout_s) from None
+        kept.push_async_callback(events.aclose)
+        return _Streaming(first, events, kept.pop_all())
+
+
+class _Streaming(StreamingResponse):
+    """Gives its place back however it ends, also where the client left before the first event."""
+
+    def __init__(self, first: bytes, events: AsyncIterator[bytes], kept: AsyncExitStack) -> None:
+        headers = {"cache-control": "no-cache"}
+        super().__init__(_all(first, events), media_type="text/event-stream", headers=headers)
+        self._kept = kept
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._kept:
+            await super().__call__(scope, receive, send)
+
+
+async def _all(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    try:
+        yield first
+        async for event in events:
+            yield event
+        yield DONE
+    except ThinkcapError as err:
+        yield refusal_of(err).event()
+
+
+def _within(reply: bytes, most: int) -> bytes:
+    """The answer as it came, unless the server wrote beyond what it was allowed."""
+    told: Any = msgspec.json.decode(reply)
+    tokens = (told.get("usage") or {}).get("completion_tokens") or 0
+    if tokens > most:
+        raise Refusal(
+            f"the model server wrote {tokens} tokens where {most} were allowed",
+            status=502,
+            kind=UPSTREAM,
+            code="cap_not_held",
+        )
+    return encode(told)
+
+
+__all__ = ["PATH", "CompletionRequest", "answered"]
