@@ -26,6 +26,7 @@ import click
 @click.option("--seed", "seed", type=int, help="Seed for the order of the questions and for sampling.")
 @click.option("--seeds", help="Several seeds, such as 1,2,3; the report gives mean and spread.")
 @click.option("--temperature", type=float, help="Sampling temperature; 0 is greedy decoding.")
+@click.option("--sampling", help="`recommended`: as the model's makers say; greedy by default.")
 @click.option("--concurrency", type=int, help="Questions in progress at a time; the engine chooses by default.")
 @click.option("--out", help="Folder of the run; by default one named for the study, linked as runs/study.")
 @click.option(

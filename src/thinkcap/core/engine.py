@@ -46,6 +46,10 @@ class EngineCard:
     """How the dialect was found: template, rendering, model name, option ..."""
     switches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Arguments its chat template takes for each mode."""
+    recommended: Sampling | None = None
+    """How its makers want it sampled when it thinks."""
+    levels: tuple[str, ...] = ()
+    """Levels of effort it knows, the lowest first."""
     closing: str = ""
     """What closes its thought by force; empty where the prompts' own words do."""
     close_id: int | None = None
@@ -149,6 +153,12 @@ class Engine(Protocol):
     async def aclose(self) -> None: ...
 
 
+def check_effort(card: EngineCard, effort: str) -> None:
+    if effort and effort not in card.levels:
+        known = f"it knows {', '.join(card.levels)}" if card.levels else "it knows none"
+        raise Unsupported(f"model '{card.model}' has no level of effort '{effort}'; {known}")
+
+
 def check_mode(card: EngineCard, mode: Mode) -> None:
     if mode not in card.modes:
         raise Unsupported(
@@ -161,6 +171,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
     """One request through an engine, thought and answer parted, tokens counted."""
     card = engine.card
     check_mode(card, request.mode)
+    check_effort(card, request.effort)
     if request.prefill and not card.prefills:
         raise Unsupported(
             f"stage '{request.stage}' begins the assistant's turn, which '{card.engine}' at '{card.model}' "

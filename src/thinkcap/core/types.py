@@ -120,6 +120,8 @@ class Request:
     """Which of several samples of one prompt; added to the run's seed."""
     final: bool = False
     """An answer pass: tools and response format apply."""
+    effort: str = ""
+    """A level of the model's own; empty: as its makers set it."""
 
     def __post_init__(self) -> None:
         if not self.messages:

@@ -78,8 +78,10 @@ class ChatEngine:
         )
         body: dict[str, Any] = {
             "messages": messages,
-            **switched(self._wire, request.mode, self._speech.switches(request.mode)),
+            **switched(self._wire, request.mode, self._speech.switches(request.mode, request.effort)),
         }
+        if request.effort and self._wire != "template":
+            body["reasoning_effort"] = request.effort
         if begun:
             if not self.card.prefills:
                 raise Unsupported(

@@ -127,9 +127,10 @@ class Speech:
             closes=switch == "native" and bool(written) and off.rstrip().endswith(written),
         )
 
-    def switches(self, mode: Mode) -> dict[str, Any]:
-        """The template's arguments for a mode."""
-        return self.dialect.switches(mode)
+    def switches(self, mode: Mode, effort: str = "") -> dict[str, Any]:
+        """The template's arguments for a mode, and for a level of effort in it."""
+        level = {self.dialect.effort["name"]: effort} if effort and self.dialect.effort else {}
+        return {**self.dialect.switches(mode), **level}
 
     def messages(self, messages: Sequence[Message], mode: Mode) -> tuple[Message, ...]:
         """Where no argument switches, a word or a wish stands at the end of the last message the user sent."""
@@ -183,6 +184,8 @@ class Speech:
             "marks": self.dialect.marks,
             "dialect": self.dialect.name,
             "dialect_by": self.dialect.found_by,
+            "recommended": self.dialect.sampling,
+            "levels": tuple(map(str, self.dialect.levels)),
             "closing": self.closing,
             "switches": {mode: self.switches(mode) for mode in get_args(Mode)},
         }

@@ -96,12 +96,12 @@ class Splicer:
     async def _pieces(self, request: Request) -> tuple[Ids, ...]:
         messages = self._speech.messages(request.messages, request.mode)
         split = bool(request.inserts)
-        key = json.dumps([request.mode, split, messages], sort_keys=True, default=dict)
+        key = json.dumps([request.mode, request.effort, split, messages], sort_keys=True, default=dict)
 
         async def make() -> tuple[Ids, ...]:
             if self._whole and not split:
-                return (await self._whole(messages, self._speech.switches(request.mode)),)
-            text = await self._render(messages, self._speech.switches(request.mode))
+                return (await self._whole(messages, self._speech.switches(request.mode, request.effort)),)
+            text = await self._render(messages, self._speech.switches(request.mode, request.effort))
             # Without traces to insert, a mark in somebody's question is an ordinary character.
             texts = text.split(HERE) if split else [text]
             return tuple([await self._tokenize(t, i == 0) for i, t in enumerate(texts)])

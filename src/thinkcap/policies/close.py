@@ -4,11 +4,26 @@ The field's own remedy (s1, vLLM's and llama.cpp's native budgets) and the rival
 shares the trace's cache, so it is cheap.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
 from thinkcap.policies import stages
 from thinkcap.policies.facts import Facts
+
+SENTENCES: Mapping[str, str] = MappingProxyType(
+    {
+        "qwen": "Considering the limited time by the user, "
+        "I have to give the solution based on the thinking directly now.",
+        "vllm": "I have to give the solution based on the reasoning directly now.",
+        "llamacpp": "... thinking budget exceeded, let's answer now.",
+        "placebo": "Considering the colour of the sky at noon, "
+        "one may see the clouds that move over the fields slowly.",
+    }
+)
+"""Last words of a closed thought: what makers advise, and one of Qwen's length that says nothing about time."""
 
 
 def close(
@@ -17,6 +32,7 @@ def close(
     *,
     reserve: int | None = None,
     sentence: str = "",
+    effort: str = "",
     prompts: Prompts = PROMPTS,
 ) -> Flow:
     """Think, then close the thought by force and answer in the same turn.
@@ -28,19 +44,23 @@ def close(
     generated twice. s1 and the native budgets of vLLM and llama.cpp do the same.
     Use it first: it needs no second prompt and no answer kind, and it is what the gateway does without a profile.
     `reserve` pays for the forced tokens too (an eighth of the cap, at least 32 if that fits); `sentence` is said
-    at the end of the closed thought, in the model's own voice.
+    at the end of the closed thought, in the model's own voice and at the reserve's cost: a text in quotes, or
+    `qwen`, `vllm`, `llamacpp` for the one those makers advise, or `placebo` for one that says nothing about time.
+    `effort` is a level of the model's own (gpt-oss: low, medium, high).
     """
     if reserve is None:
         reserve = min(max(32, cap // 8), max(1, cap // 2))
-    chain = yield from ask(stages.thinking(question, cap - reserve, keep=reserve, shown="answer"))
+    thinking = stages.thinking(question, cap - reserve, keep=reserve, shown="answer", effort=effort)
+    chain = yield from ask(thinking)
     if chain.ended:
         return Answer(chain.answer, stage="think", completion=chain)
-    rest = yield from ask(stages.in_band(question, chain, reserve, _forced(sentence, prompts), "close"))
+    rest = yield from ask(stages.in_band(question, chain, reserve, _forced(sentence, prompts), "close", effort))
     return Answer((chain.answer or "") + rest.text, stage="close", completion=rest)
 
 
 def _forced(sentence: str, prompts: Prompts) -> str:
-    return f"\n\n{sentence}{prompts.close}" if sentence else prompts.close
+    words = SENTENCES.get(sentence, sentence)
+    return f"\n\n{words}{prompts.close}" if words else prompts.close
 
 
 def generous(question: Question, cap: int, *, prompts: Prompts = PROMPTS) -> Flow:

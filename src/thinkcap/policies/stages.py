@@ -32,9 +32,10 @@ def thinking(
     shown: Shown = "thought",
     hint: str = "",
     stage: str = "think",
+    effort: str = "",
 ) -> Request:
     messages = with_text(question.messages, hint) if hint else ()
-    return Request(question, "think", budget, stage=stage, shown=shown, keep=keep, messages=messages)
+    return Request(question, "think", budget, stage, shown, keep, messages=messages, effort=effort)
 
 
 def extraction(
@@ -69,11 +70,13 @@ def extraction(
     )
 
 
-def in_band(question: Question, trace: Completion, budget: int, forced: str, stage: str) -> Request:
+def in_band(
+    question: Question, trace: Completion, budget: int, forced: str, stage: str, effort: str = ""
+) -> Request:
     """The same turn goes on, its thought closed by force unless the model has closed it already."""
     closed = trace.answer is not None
     prefill = (trace.span(),) if closed else (trace.span(), forced)
-    return Request(question, "think", budget, stage=stage, shown="answer", prefill=prefill, final=True)
+    return Request(question, "think", budget, stage, "answer", prefill=prefill, final=True, effort=effort)
 
 
 def with_text(messages: Sequence[Message], text: str) -> tuple[Message, ...]:

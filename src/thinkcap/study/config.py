@@ -51,6 +51,8 @@ class StudyConfig:
     seeds: Seeds = (0,)
     temperature: Annotated[float, Meta(ge=0, le=5)] = 0.0
     top_p: Annotated[float, Meta(ge=0.001, le=1)] = 1.0
+    sampling: Literal["", "recommended"] = ""
+    """`recommended`: as the model's makers want it sampled; else `temperature` and `top_p` count."""
     concurrency: Annotated[int, Meta(ge=0, description="a number of flows")] = 0
     """Flows at a time; 0 takes what the engine's card advises."""
     out: FilePath | None = None
@@ -149,6 +151,8 @@ class StudyConfig:
         ):
             if value is not None:
                 plain[name] = str(value) if isinstance(value, Path) else value
+        if self.sampling:
+            plain["sampling"] = self.sampling
         if self.dialect:
             plain["dialect"] = self.dialect
         if self.cluster:

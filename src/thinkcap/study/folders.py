@@ -24,7 +24,7 @@ from thinkcap.core.errors import ConfigError
 RUNS = Path("runs")
 LATEST = RUNS / "study"
 
-_FIXED = ("model", "offset", "temperature", "top_p", "online", "nothink_by", "dialect", "prompts")
+_FIXED = ("model", "offset", "temperature", "top_p", "sampling", "online", "nothink_by", "dialect", "prompts")
 """Settings that all rows of a study share: with another one it is another study."""
 _GROWING = ("tasks", "seeds", "limit", "policy", "budgets")
 """Settings a study may grow in: what is finished stays a part of it."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import tomli_w
 
-from thinkcap.core.engine import Engine
+from thinkcap.core.engine import Engine, EngineCard
 from thinkcap.core.errors import ConfigError, EngineError
 from thinkcap.core.files import replace_text
 from thinkcap.core.flow import drive
@@ -98,7 +98,7 @@ async def run(
             TraceStore.open(folder / "traces.sqlite", bare.card.fingerprint) as store,
         ):
             replace_text(folder / "study.toml", tomli_w.dumps(config.to_mapping()))
-            result = await _run(config, cells, bare, store, journal, watch)
+            result = await _run(sampled(config, bare.card), cells, bare, store, journal, watch)
             if conclude is not None:
                 conclude(result)
             if config.out is None:
@@ -107,6 +107,19 @@ async def run(
     finally:
         if engine is None:
             await bare.aclose()
+
+
+def sampled(config: StudyConfig, card: EngineCard) -> StudyConfig:
+    """The study with the sampling of the model's makers where it asks for that; its folder stays the same."""
+    if not config.sampling:
+        return config
+    if card.recommended is None:
+        raise ConfigError(
+            f"nothing is known of how the makers of '{card.model}' want it sampled "
+            f"(dialect '{card.dialect or 'without a name'}'); say --temperature instead"
+        )
+    said = card.recommended
+    return replace(config, temperature=said.temperature, top_p=said.top_p, out=config.folder)
 
 
 async def _run(

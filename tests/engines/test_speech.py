@@ -1,0 +1,104 @@
+"""What an engine says in a dialect: arguments for each mode and level, forced closes, what is open and closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thinkcap.core.engine import EngineCard, check_effort
+from thinkcap.core.errors import ConfigError, Unsupported
+from thinkcap.core.prompts import PROMPTS
+from thinkcap.core.types import Message, Question, Request, Span
+from thinkcap.dialects import QWEN, Dialect, named
+from thinkcap.engines.speech import Speech, chosen_dialect, found_dialect
+
+QUESTION = Question("q", ({"role": "user", "content": "Hi"},))
+
+
+def rendering(on: str, off: str) -> Any:
+    async def render(messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
+        quiet = switches.get("enable_thinking") is False or switches.get("thinking") is False
+        return f"{messages[-1]['content']}<|im_start|>assistant\n{off if quiet else on}"
+
+    return render
+
+
+async def test_channels_are_closed_into_the_answer_and_have_levels() -> None:
+    speech = await Speech.found(rendering("", ""), named("gpt-oss"), "auto", PROMPTS)
+    assert speech.switch == "none"
+    assert speech.closing == "<|end|><|start|>assistant<|channel|>final<|message|>"
+    assert speech.switches("think", "low") == {"reasoning_effort": "low"}
+    card = EngineCard("scripted", "m", "f", "ids", **speech.card())
+    assert card.modes == ("think",)
+    assert card.levels == ("low", "medium", "high")
+    check_effort(card, "low")
+    with pytest.raises(Unsupported, match="no level of effort 'most'; it knows low, medium, high"):
+        check_effort(card, "most")
+    thought = Span("<|channel|>analysis<|message|>2+3")
+    assert speech.state(Request(QUESTION, "think", 9, "s", prefill=(thought,))) == (True, False)
+    assert speech.state(Request(QUESTION, "think", 9, "s", prefill=(thought, speech.closing))) == (False, True)
+    assert {"<|channel|>", "<|message|>", "<|end|>", "<|start|>"} <= set(card.marks.tokens)
+
+
+async def test_an_empty_thought_is_written_in_the_dialect() -> None:
+    render = rendering("[THINK]", "[THINK]")
+    always = Dialect(
+        "always", "on", {}, open_tag="[THINK]", close_tag="[/THINK]", open="[THINK]", close="[/THINK]"
+    )
+    speech = await Speech.found(render, always, "block", PROMPTS)
+    assert speech.opens
+    assert speech.block("nothink") == "[/THINK]"
+    mine = replace(PROMPTS, no_think="[THINK]\nno.[/THINK]")
+    assert (await Speech.found(render, always, "block", mine)).block("nothink") == "\nno.[/THINK]"
+
+
+async def test_a_hidden_template_is_seen_through_its_renderings() -> None:
+    found = await found_dialect("", render=rendering("<think>\n", "<think>\n\n</think>\n\n"))
+    assert (found.thinking, found.found_by, found.prompt_opens_when_on) == ("switch", "rendering", True)
+    speech = await Speech.found(rendering("<think>\n", "<think>\n\n</think>\n\n"), found, "auto", PROMPTS)
+    assert (speech.opens, speech.closes) == (True, True)
+    always = await found_dialect("", render=rendering("<think>\n", "<think>\n"), model="nobody")
+    assert always.thinking == "always"
+    silent = rendering("", "")
+    assert (await found_dialect("", render=silent, model="openai/gpt-oss-20b")).name == "gpt-oss"
+    assert not (await found_dialect("", render=silent, model="nobody")).thinks
+
+
+async def test_a_word_in_a_message_turns_it_off() -> None:
+    by_word = replace(QWEN, off=None, on={}, off_by_message="/no_think")
+
+    async def render(messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
+        return "<think>\n\n</think>\n\n" if "/no_think" in messages[-1]["content"] else ""
+
+    speech = await Speech.found(render, by_word, "auto", PROMPTS)
+    assert (speech.switch, speech.closes) == ("native", True)
+    assert speech.messages(QUESTION.messages, "nothink")[-1]["content"] == "Hi\n/no_think"
+    assert speech.messages(QUESTION.messages, "think") == QUESTION.messages
+
+
+def test_a_wrong_choice_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown dialect 'qwen33'"):
+        chosen_dialect("qwen33")
+    with pytest.raises(ConfigError, match="no dialect file at"):
+        chosen_dialect(str(tmp_path / "none.toml"))
+    (tmp_path / "bad.toml").write_text('thinkin = "switch"\n')
+    with pytest.raises(ConfigError, match="unknown key 'thinkin'"):
+        chosen_dialect(str(tmp_path / "bad.toml"))
+
+
+def test_recommended_sampling_is_the_makers_or_refused(tmp_path: Path) -> None:
+    from thinkcap.core.types import Sampling
+    from thinkcap.study.config import StudyConfig
+    from thinkcap.study.run import sampled
+
+    config = StudyConfig.from_mapping({"sampling": "recommended"})
+    card = EngineCard("scripted", "m", "f", "ids", recommended=Sampling(0.6, 0.95))
+    found = sampled(config, card)
+    assert (found.temperature, found.top_p, found.folder) == (0.6, 0.95, config.folder)
+    assert sampled(StudyConfig(), card).temperature == 0.0
+    with pytest.raises(ConfigError, match="say --temperature instead"):
+        sampled(config, replace(card, recommended=None))

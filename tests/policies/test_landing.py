@@ -1,0 +1,47 @@
+"""The soft landing: words at the end of a closed thought, paid for by the reserve, in the model's own marks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from thinkcap.core.errors import Unsupported
+from thinkcap.core.flow import drive
+from thinkcap.core.prompts import PROMPTS
+from thinkcap.core.types import Question
+from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.policies.close import SENTENCES
+from thinkcap.policies.registry import policy
+
+QUESTION = Question("q", ({"role": "user", "content": "What is 2 + 3?"},), kind="number")
+
+
+def script(prompt: str) -> str:
+    return "5" if "</think>" in prompt else "<think>" + "2+3 " * 500 + "\0"
+
+
+@pytest.mark.parametrize("name", ["qwen", "vllm", "llamacpp", "placebo", "'Time is up, so:'"])
+async def test_the_sentence_stands_before_the_close_and_counts_as_forced(name: str) -> None:
+    words = SENTENCES.get(name, name.strip("'"))
+    engine = ScriptedEngine(script)
+    run = await drive(policy(f"close(sentence={name},reserve=200)")(QUESTION, 400), engine, cap=400)
+    last = run.steps[-1]
+    assert last.request.prefill[-1] == f"\n\n{words}{PROMPTS.close}"
+    # One character a token here, tags one each.
+    assert last.completion.forced == len(words) + len(PROMPTS.close) + 2 - len("</think>") + 1
+    assert run.charged <= 400
+    assert run.answer.text == "5"
+
+
+def test_the_placebo_is_as_long_as_what_it_stands_for() -> None:
+    assert len(SENTENCES["placebo"].split()) == len(SENTENCES["qwen"].split())
+
+
+async def test_a_level_of_effort_reaches_every_request_or_is_refused() -> None:
+    engine = ScriptedEngine(script)
+    with pytest.raises(Unsupported, match="no level of effort 'low'; it knows none"):
+        await drive(policy("think(effort=low)")(QUESTION, 100), engine, cap=100)
+    engine.card = replace(engine.card, levels=("low", "high"))
+    run = await drive(policy("close(effort=low,reserve=60)")(QUESTION, 200), engine, cap=200)
+    assert {step.request.effort for step in run.steps} == {"low"}
