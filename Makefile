@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 NEWEST := .venv-newest
 
-.PHONY: setup study profile test test-all setup-servers test-servers setup-newest test-newest check format clean attack
+.PHONY: setup study profile test test-all setup-servers test-servers setup-newest test-newest check format clean attack audit
 
 setup: $(STAMP)
 
@@ -29,6 +29,10 @@ test: setup
 # What strangers and hostile model servers may try; also part of `make test`.
 attack: setup
 	$(BIN)/python -m pytest -m "not servers" tests/attack tests/engines/test_client.py tests/gateway/test_fuzz.py
+
+# Every dependency with its version and licence, and known advisories where pip-audit is installed.
+audit: setup
+	$(BIN)/python bench/audit.py
 
 # With the long suites: simulated coverage, soak and the like.
 test-all: setup

@@ -71,10 +71,11 @@ class Allocator:
                 dict(table["parameters"]),
             )
             wanted = (1, len(found.budgets))
-            if found.chances(np.zeros((1, len(NAMES)))).shape != wanted:
-                raise ValueError(f"it gives no {wanted[1]} chances")
+            chances = found.chances(np.zeros((1, len(NAMES))))
+            if chances.shape != wanted or not np.isfinite(chances).all() or min(found.budgets) < 0:
+                raise ValueError(f"it gives no {wanted[1]} chances of budgets from 0 on")
             return found
-        except (KeyError, TypeError, ValueError, IndexError) as err:
+        except (TypeError, ValueError, LookupError, ArithmeticError, RecursionError, AttributeError) as err:
             raise ConfigError(f"the allocator's numbers cannot be read: {err!r}") from err
 
 
@@ -118,13 +119,14 @@ def _trees(parameters: Mapping[str, Any], z: Floats) -> Floats:
 def _leaves(tree: Floats, z: NDArray[np.float32]) -> Floats:
     """All rows go down together, until none moves."""
     at = np.zeros(len(z), dtype=np.int64)
-    while True:
+    for _ in range(len(tree)):  # a tree that leads back to its own nodes has no leaf to give
         feature = tree[at, 0].astype(np.int64)
         inner = feature >= 0
         if not inner.any():
             return np.asarray(tree[at, 4], dtype=np.float64)
         left = z[np.arange(len(z)), np.maximum(feature, 0)] <= tree[at, 1]
         at = np.where(inner, np.where(left, tree[at, 2], tree[at, 3]), at).astype(np.int64)
+    raise ValueError("a tree that leads in a circle")
 
 
 def _constant(parameters: Mapping[str, Any], z: Floats) -> Floats:

@@ -119,7 +119,7 @@ class Stopping:
                 Rule(
                     int(rule["limit"]),
                     tuple(
-                        tuple(_check(*entry) for entry in zip(*columns, strict=True))
+                        _signals(tuple(_check(*entry) for entry in zip(*columns, strict=True)))
                         for columns in zip(
                             *(rule[key] for key in ("stop", "chains", "ends", "now", "on")), strict=True
                         )
@@ -128,8 +128,14 @@ class Stopping:
                 for rule in table["rules"]
             )
             return cls(tuple(int(c) for c in table["checkpoints"]), rules, float(table.get("price", 0.0)))
-        except (KeyError, TypeError, ValueError) as err:
+        except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as err:
             raise ConfigError(f"the table of stops is not as `calibrate` writes it: {err!r}") from err
+
+
+def _signals(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    if len(checks) != SIGNALS:
+        raise ValueError(f"a checkpoint with {len(checks)} signals; wanted {SIGNALS}")
+    return checks
 
 
 def _check(stop: bool, chains: int, ends: float, now: float, on: float) -> Check:

@@ -18,9 +18,10 @@ from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
 from thinkcap.core.errors import DataError
+from thinkcap.dialects.bounded import Bounded, Meter, TooMuch, charged
 
 _CLOCK = datetime(2026, 1, 15)
-_LARGEST = 1_000_000
+_LARGEST = 200_000
 """Characters; the longest template seen in the wild has under 20,000."""
 
 
@@ -45,7 +46,15 @@ class _Filters(dict[str, Any]):
         return lambda value, *_, **__: value
 
 
-def _environment(kind: type[SandboxedEnvironment]) -> SandboxedEnvironment:
+class _Strict(Bounded, ImmutableSandboxedEnvironment):
+    """As transformers renders."""
+
+
+class _Loose(Bounded, SandboxedEnvironment):
+    """Lets a template append to its own lists, which some do; transformers' sandbox refuses that."""
+
+
+def _environment(kind: type[Bounded]) -> Bounded:
     env = kind(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols])
 
     def tojson(value: Any, ensure_ascii: bool = False, **layout: Any) -> str:
@@ -55,16 +64,15 @@ def _environment(kind: type[SandboxedEnvironment]) -> SandboxedEnvironment:
         raise jinja2.exceptions.TemplateError(message)
 
     env.filters = _Filters(env.filters)
-    env.filters["tojson"] = tojson
+    env.filters["tojson"] = charged(tojson, "tojson")
     env.filters["from_json"] = env.filters["fromjson"] = json.loads
     env.globals["raise_exception"] = raise_exception
     env.globals["strftime_now"] = _CLOCK.strftime
     return env
 
 
-_STRICT = _environment(ImmutableSandboxedEnvironment)
-_LOOSE = _environment(SandboxedEnvironment)
-"""Lets a template append to its own lists, which some do; transformers' sandbox refuses that."""
+_STRICT = _environment(_Strict)
+_LOOSE = _environment(_Loose)
 
 
 def user(text: str) -> dict[str, Any]:
@@ -78,11 +86,13 @@ class Template:
         if len(source) > _LARGEST:
             raise DataError(f"a chat template of {len(source):,} characters; at most {_LARGEST:,} are read")
         self.source = source
+        self._meter = Meter()
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
         try:
             self._tree = _STRICT.parse(source)
-            self._compiled = [env.from_string(source) for env in (_STRICT, _LOOSE)]
-        except (jinja2.TemplateError, RecursionError) as err:
+            self._compiled = [(env, env.bounded(source)) for env in (_STRICT, _LOOSE)]
+        # Python's own compiler ends what is nested too deeply, and numbers of too many digits, in its own way.
+        except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError, MemoryError) as err:
             raise DataError(f"the chat template cannot be parsed: {err}") from err
 
     def render(
@@ -93,11 +103,14 @@ class Template:
         prompt: bool = True,
         **switches: Any,
     ) -> str | None:
-        """The text, or None where the template raises: it may raise anything."""
+        """The text, or None where the template raises, which may be anything, or takes more than it should."""
         given = {"tools": tools, "documents": None, "add_generation_prompt": prompt, **self._tokens, **switches}
-        for compiled in self._compiled:
+        for env, compiled in self._compiled:
             try:
-                return compiled.render(messages=[dict(m) for m in messages], **given)
+                with env.metered(self._meter):
+                    return compiled.render(messages=[dict(m) for m in messages], **given)
+            except TooMuch:
+                return None
             except Exception:
                 continue
         return None

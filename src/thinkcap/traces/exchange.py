@@ -6,13 +6,18 @@ The first line names the model; each further line is one trace.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TextIO
 
 from thinkcap.core.errors import DataError
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
 
 FORMAT = "thinkcap-traces-1"
+_LONGEST_LINE = 64 * 2**20
+_LARGEST_ID = 2**32 - 1
+_LARGEST_COUNT = 2**53
 
 
 def open_run(run: Path, *, readonly: bool) -> TraceStore:
@@ -44,7 +49,8 @@ def export_jsonl(run: Path, file: Path) -> int:
 async def import_jsonl(run: Path, file: Path) -> int:
     count = 0
     try:
-        with file.open(encoding="utf-8") as lines:
+        with _plain(file) as text:
+            lines = _lines(text, file)
             head = json.loads(next(lines, "null"))
             if not isinstance(head, dict) or head.get("format") != FORMAT:
                 raise DataError(
@@ -58,20 +64,43 @@ async def import_jsonl(run: Path, file: Path) -> int:
                         count += 1
     except FileNotFoundError:
         raise DataError(f"no file at '{file}'; wanted an export of traces") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as err:
+    except (ValueError, RecursionError) as err:
         raise DataError(f"'{file}' is not JSON lines: {err}") from err
     return count
+
+
+def _plain(file: Path) -> TextIO:
+    """A device or a pipe may never end."""
+    if file.exists() and not file.is_file():
+        raise DataError(f"'{file}' is no plain file; wanted an export of traces")
+    return file.open(encoding="utf-8")
+
+
+def _lines(text: TextIO, file: Path) -> Iterator[str]:
+    """Each line, none of them longer than a trace can be."""
+    while line := text.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise DataError(
+                f"'{file}' has a line of more than {_LONGEST_LINE:,} characters; no trace is that long"
+            )
+        yield line
 
 
 def _trace(line: str, file: Path, number: int) -> tuple[str, Trace]:
     try:
         value = json.loads(line)
-        key = str(value["key"])
+        key = value["key"]
         bytes.fromhex(key)
-        ids = tuple(int(i) for i in value["ids"])
-        trace = Trace(
-            ids, bool(value["ended"]), int(value["limit"]), int(value["generated"]), tuple(value["segments"])
-        )
-    except (KeyError, TypeError, ValueError) as err:
+        ids = tuple(_whole(i, _LARGEST_ID) for i in value["ids"])
+        limit, generated = (_whole(value[name], _LARGEST_COUNT) for name in ("limit", "generated"))
+        segments = tuple(_whole(s, _LARGEST_COUNT) for s in value["segments"])
+        trace = Trace(ids, bool(value["ended"]), limit, generated, segments)
+    except (KeyError, TypeError, ValueError, RecursionError) as err:
         raise DataError(f"'{file}' line {number} is not a trace: {err}; nothing after it was read") from err
     return key, trace
+
+
+def _whole(value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise ValueError(f"saw {str(value)[:40]!r}; wanted a whole number from 0 to {most:,}")
+    return value

@@ -20,6 +20,7 @@ import zlib
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -46,6 +47,10 @@ create table if not exists outputs (
 # `bench/store.py` prints what a layout gives.
 _PAGE_BYTES = 8192
 _READ_AHEAD = 4096
+_LARGEST = 256 * 2**20
+"""Bytes of one generation, unpacked."""
+_DAMAGE = (sqlite3.Error, zlib.error, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What SQLite, zlib and JSON raise where a stored value is not what was stored."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +98,13 @@ class TraceStore:
         if key in self._recent:
             self._recent.move_to_end(key)
             return self._recent[key]
-        with self._mutex:
+        with self._reading():
             row = self._db.execute(
                 "select ids, ended, limit_, generated, segments from traces where key = ?", (_blob(key),)
             ).fetchone()
-        if row is None:
-            return None
-        trace = Trace(_unpack(row[0]), bool(row[1]), row[2], row[3], tuple(json.loads(row[4])))
+            if row is None:
+                return None
+            trace = Trace(_unpack(row[0]), bool(row[1]), int(row[2]), int(row[3]), tuple(json.loads(row[4])))
         self._remember(key, trace)
         return trace
 
@@ -121,16 +126,16 @@ class TraceStore:
 
     def get_output(self, key: str) -> dict[str, Any] | None:
         """What a chat transport gave, which cannot be cut: kept only so that a rerun need not ask again."""
-        with self._mutex:
+        with self._reading():
             row = self._db.execute("select body from outputs where key = ?", (_blob(key),)).fetchone()
-        return None if row is None else json.loads(zlib.decompress(row[0]))
+            return None if row is None else dict(json.loads(_inflated(row[0])))
 
     async def put_output(self, key: str, output: dict[str, Any], tokens: int) -> None:
         body = zlib.compress(json.dumps(output).encode(), 1)
         await self._write("insert or replace into outputs values (?, ?, ?)", (_blob(key), tokens, body))
 
     def contents(self) -> Contents:
-        with self._mutex:
+        with self._reading():
             count, ended, tokens, generated, wall_s = self._db.execute(
                 "select count(*), coalesce(sum(ended), 0), coalesce(sum(tokens), 0),"
                 " coalesce(sum(generated), 0), coalesce(sum(wall_s), 0) from traces"
@@ -151,7 +156,7 @@ class TraceStore:
         )
 
     def items(self) -> Iterator[tuple[str, Trace]]:
-        with self._mutex:
+        with self._reading():
             keys = [row[0].hex() for row in self._db.execute("select key from traces order by key")]
         for key in keys:
             trace = self.get(key)
@@ -168,12 +173,23 @@ class TraceStore:
             args.append(longer_than)
         if not where:
             return 0
-        with self._mutex, self._db:
+        with self._reading(), self._db:
             gone = self._db.execute(f"delete from traces where {' and '.join(where)}", args).rowcount
         self._recent.clear()
-        with self._mutex:
+        with self._reading():
             self._db.execute("vacuum")
         return gone
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """One reader at a time; a store that was damaged, or made to look like one, is refused in a sentence."""
+        try:
+            with self._mutex:
+                yield
+        except _DAMAGE as err:
+            raise StoreError(
+                f"'{self._path}' is damaged: {err}; restore it from a copy, or choose another --out"
+            ) from err
 
     async def _write(self, sql: str, values: tuple[Any, ...]) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -271,7 +287,7 @@ def _check(connection: sqlite3.Connection, path: Path, fingerprint: str | None, 
                 f"the traces in '{path}' were made by model {str(made_by)[:24]}, this run uses "
                 f"{str(fingerprint)[:24]}; choose another --out, or the model that made them"
             )
-    except sqlite3.DatabaseError as err:
+    except (sqlite3.DatabaseError, ValueError) as err:
         raise StoreError(f"'{path}' is not a trace store: {err}; choose another --out") from err
 
 
@@ -301,8 +317,16 @@ def _pack(ids: tuple[int, ...]) -> bytes:
     return str(size).encode() + zlib.compress(plain, 1)
 
 
+def _inflated(packed: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    plain = unpacking.decompress(packed, _LARGEST)
+    if not unpacking.eof:
+        raise ValueError(f"a generation that is cut short or larger than {_LARGEST:,} bytes")
+    return plain
+
+
 def _unpack(blob: bytes) -> tuple[int, ...]:
-    plain = zlib.decompress(blob[1:])
+    plain = _inflated(blob[1:])
     if blob[:1] == b"3":
         import numpy as np
 

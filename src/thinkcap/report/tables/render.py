@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Mapping
 
 from thinkcap.report.tables.table import Table, plain
 
 _LEFT = ("text",)
 _MARK = "\N{DAGGER}"
+_FORMULA = ("=", "+", "-", "@")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)?")
 _TEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -49,7 +52,14 @@ def markdown(table: Table) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    # A name may come from somebody's log: no escape of it reaches a terminal.
+    return "".join(c if c.isprintable() else " " for c in text).replace("|", "\\|")
+
+
+def _spreadsheet(text: str) -> str:
+    """A spreadsheet runs what begins as a formula, unless a quote says it is text."""
+    quiet = "".join(c if c.isprintable() else " " for c in text)
+    return f"'{quiet}" if quiet.lstrip()[:1] in _FORMULA and not _NUMBER.fullmatch(quiet) else quiet
 
 
 def _head(name: str, kind: str) -> str:
@@ -64,11 +74,12 @@ def as_csv(table: Table) -> str:
     for column in table.columns:
         heads += [f"{column.name} low", f"{column.name} high"] if column.kind == "interval" else [column.name]
     marks = ["other hardware"] if table.flagged else []
-    writer.writerow(heads + marks)
+    writer.writerow([_spreadsheet(head) for head in heads + marks])
     for at, row in enumerate(table.rows):
         values: list[str] = []
         for value, column in zip(row.cells, table.columns, strict=True):
             values += plain(value, column.kind)
+        values = [_spreadsheet(value) for value in values]
         writer.writerow(values + (["yes" if at in table.flagged else ""] if marks else []))
     return out.getvalue()
 
