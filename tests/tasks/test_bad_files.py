@@ -1,4 +1,4 @@
-"""Twenty files that are no questions: each ends in one line that names the file and what to do."""
+"""Files that are no questions: each ends in one line that names the file and what to do."""
 
 from __future__ import annotations
 
@@ -33,6 +33,19 @@ BAD: dict[str, tuple[str, bytes]] = {
     "csv of nul bytes": ("x.csv", b"question,answer,kind\n\0,1,math"),
     "csv with an open quote": ("x.csv", b'question,answer,kind\n"?,1,math'),
     "csv with many columns": ("x.csv", b",".join(b"c%d" % i for i in range(20_000)) + b"\n1"),
+    "csv without questions": ("x.csv", b"a,b\n1,2"),
+    "csv with two columns of one name": ("x.csv", b"question,answer,answer\n?,1,2"),
+    "csv with a gold missing": ("x.csv", b"question,answer\n?,1\n?,"),
+    "csv with too many cells": ("x.csv", b"question,answer\n?,1,2"),
+    "a gold not among the options": ("x.csv", b"question,A,B,answer\n?,3,4,5"),
+    "a gold that is two options": ("x.csv", b"question,A,B,answer\n?,3,3,3"),
+    "places from 0 or from 1": ("x.csv", b"question,A,B,C,answer\n?,x,y,z,1"),
+    "a broken pattern": ("x.csv", b"question,answer\nwhere?,/(/\nwho?,Ann"),
+    "an endless pattern": ("x.csv", b"question,answer\nwho?,/" + b"a" * 5_000 + b"/"),
+    "tsv in utf-16": ("x.tsv", "question\tanswer\n?\t1".encode("utf-16")),
+    "json that is text": ("x.json", b"hello"),
+    "parquet that is none": ("x.parquet", b"PAR1 not at all"),
+    "an empty parquet": ("x.parquet", b""),
     "csv with a huge cell": ("x.csv", b"question,answer,kind\n" + b"a" * 200_000 + b",1,math"),
 }
 

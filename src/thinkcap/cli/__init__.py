@@ -16,6 +16,7 @@ import click
 
 VERBS: Mapping[str, tuple[str, str]] = {
     "study": ("thinkcap.cli.study:command", "Measure accuracy against budget, for modes and methods."),
+    "init": ("thinkcap.cli.init:command", "Write a commented study file that fits your file of questions."),
     "policies": ("thinkcap.cli.policies:command", "Explain the methods: where their tokens go, when to use them."),
     "ask": ("thinkcap.cli.ask:command", "Answer one question under a cap and show the stages."),
     "diagnose": ("thinkcap.cli.diagnose:command", "Say why thinking pays or not, on any tool's logs."),

@@ -72,6 +72,7 @@ class _Line:
 
 def estimate_text(found: Estimate) -> str:
     lines = [
+        *found.notes,
         f"{found.questions} questions, {found.rows} rows ({found.rows_done} done already)",
         f"generates at most {found.tokens_at_most:,} tokens "
         f"(one run per cell: up to {found.tokens_one_run_per_cell:,}); "

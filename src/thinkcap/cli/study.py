@@ -13,8 +13,12 @@ import click
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--model", help="`bundled`, a GGUF file, a transformers folder, or http://host/v1#name.")
 @click.option(
-    "--task", "tasks", help="gsm8k, math500, bbh:NAME, families, family:NAME, a .jsonl or .csv; a,b for several."
+    "--task",
+    "tasks",
+    help="gsm8k, math500, bbh:NAME, families, family:NAME, or a file of questions; a,b for several.",
 )
+@click.option("--map", "map", help="Columns of your file: question=prompt,gold=answer; found by name by default.")
+@click.option("--kind", help="How golds of your file compare: number, math, label, truth, yesno, text.")
 @click.option("--data", help="Folder with the benchmarks' files (or set THINKCAP_DATA).")
 @click.option(
     "--policy", "policies", help="Policies a,b(option=value), or all; `thinkcap policies` explains them."

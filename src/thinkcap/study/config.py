@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.types import EMPTY
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.settings import FilePath, Text, inside, table_of, values
 from thinkcap.study.folders import RUNS, run_name
@@ -39,6 +40,10 @@ class StudyConfig:
     model: Text = "bundled"
     tasks: Names = ("families",)
     data: FilePath | None = None
+    map: Mapping[str, str] = EMPTY
+    """Columns of a file of one's own questions by role, `question` and `gold` above all."""
+    kind: Text | None = None
+    """How the golds of such a file compare; guessed from them where None."""
     policies: Plans = (
         PolicyPlan(PolicySpec("nothink")),
         PolicyPlan(PolicySpec("think")),
@@ -145,6 +150,8 @@ class StudyConfig:
         }
         for name, value in (
             ("data", self.data),
+            ("map", dict(self.map) or None),
+            ("kind", self.kind),
             ("limit", self.limit),
             ("max_cost", self.max_cost),
             ("timeout_s", self.timeout_s),

@@ -29,6 +29,8 @@ class Estimate:
     tokens_one_run_per_cell: int
     tokens_stored: int
     cost_at_most: float | None
+    notes: tuple[str, ...] = ()
+    """How files of questions were read, a line each."""
 
 
 def estimate(config: StudyConfig) -> Estimate:
@@ -61,6 +63,7 @@ def estimate(config: StudyConfig) -> Estimate:
         tokens_one_run_per_cell=sum(c.budget for c in cells),
         tokens_stored=stored,
         cost_at_most=cost,
+        notes=tuple(dict.fromkeys(c.task.note for c in cells if c.task.note)),
     )
 
 

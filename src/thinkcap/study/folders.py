@@ -24,7 +24,10 @@ from thinkcap.core.errors import ConfigError
 RUNS = Path("runs")
 LATEST = RUNS / "study"
 
-_FIXED = ("model", "offset", "temperature", "top_p", "sampling", "online", "nothink_by", "dialect", "prompts")
+_FIXED = (
+    *("model", "offset", "temperature", "top_p", "sampling", "online", "nothink_by", "dialect", "prompts"),
+    *("map", "kind"),
+)
 """Settings that all rows of a study share: with another one it is another study."""
 _GROWING = ("tasks", "seeds", "limit", "policy", "budgets")
 """Settings a study may grow in: what is finished stays a part of it."""
@@ -44,7 +47,7 @@ def _word(name: str) -> str:
     address, _, served = name.partition("#")
     if address.startswith(("http://", "https://")):
         name = served or address.split("/")[2]
-    name = re.sub(r"\.(gguf|jsonl|csv|json)$", "", name.rstrip("/").rpartition("/")[2])
+    name = re.sub(r"\.(gguf|jsonl|csv|tsv|json|parquet)$", "", name.rstrip("/").rpartition("/")[2])
     return re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[:40] or "run"
 
 

@@ -42,6 +42,8 @@ def from_options(base: StudyConfig, options: Mapping[str, Any]) -> StudyConfig:
         words["prompts"] = table_of(words["prompts"], "the prompts", "wanted a TOML file of prompt texts")
     if "price" in words:
         words["price"] = _price(words["price"])
+    if isinstance(words.get("map"), str):
+        words["map"] = parse_map(words["map"])
     if "policies" in words:
         values.pop("policy", None)
         if words["policies"].strip() == "all" and "budgets" not in words and "budgets" not in values:
@@ -82,3 +84,12 @@ def _price(text: str) -> dict[str, float]:
     except ValueError:
         raise ConfigError(f"cannot read price '{text}'; wanted INPUT,CACHED,OUTPUT such as 0.4,0.1,1.2") from None
     return {"input": given, "cached": cached, "output": output}
+
+
+def parse_map(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(role.strip() and column.strip() for role, _, column in pairs):
+        raise ConfigError(
+            f"cannot read --map '{text}'; wanted ROLE=COLUMN,... such as question=prompt,gold=answer"
+        )
+    return {role.strip(): column.strip() for role, _, column in pairs}

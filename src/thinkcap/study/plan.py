@@ -12,6 +12,7 @@ from thinkcap.core.types import Question
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.study.config import StudyConfig
 from thinkcap.tasks import Task, load
+from thinkcap.tasks.load import is_file
 from thinkcap.tasks.task import reworded
 
 
@@ -32,9 +33,20 @@ class Cell:
 
 def plan(config: StudyConfig) -> list[Cell]:
     """All cells, largest budget first, so that one generation serves every smaller budget."""
+    if (config.map or config.kind) and not any(map(is_file, config.tasks)):
+        raise ConfigError("--map and --kind are for a file of your own questions; the tasks name none")
     loaded = {
         (name, seed): reworded(
-            load(name, data=config.data, limit=config.limit, offset=config.offset, seed=seed), config.prompts
+            load(
+                name,
+                data=config.data,
+                limit=config.limit,
+                offset=config.offset,
+                seed=seed,
+                columns=config.map,
+                kind=config.kind,
+            ),
+            config.prompts,
         )
         for name in config.tasks
         for seed in config.seeds

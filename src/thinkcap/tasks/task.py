@@ -43,6 +43,8 @@ class Task:
     seed: int | None = None
     """Order of the whole set; None is the order of the file."""
     facts: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    note: str = ""
+    """How the file was read, in a line."""
 
     def gold_hash(self, question_id: str) -> str:
         """Pairs rows of two runs: the same question must have the same gold."""
@@ -56,6 +58,10 @@ class Source:
     name: str
     items: tuple[Item, ...]
     hash: str
+    note: str = ""
+    """How the file was read, in a line; empty where there was nothing to find out."""
+    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What the file's columns were taken for: role to column."""
 
     def task(self, *, seed: int | None = None, limit: int | None = None, offset: int = 0) -> Task:
         """The part asked for: shuffled by the seed, from `offset` on, at most `limit`."""
@@ -77,6 +83,7 @@ class Source:
             hash=self.hash,
             seed=seed,
             facts=MappingProxyType({item.question.id: item.facts for item in taken}),
+            note=self.note,
         )
 
 
