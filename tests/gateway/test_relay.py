@@ -336,7 +336,7 @@ def _until(true: Any, seconds: float = 5.0) -> None:
 
 def test_configured_paths_are_forwarded_and_others_refused(client: Client) -> None:
     assert client.post("/v1/embeddings", json={"input": "x"}).json()["data"][0]["embedding"] == [0.5]
-    assert client.post("/v1/completions", json={}).json()["error"]["code"] == "path_not_offered"
+    assert client.post("/v1/moderations", json={}).json()["error"]["code"] == "path_not_offered"
 
 
 def test_unknown_fields_are_forwarded_only_where_the_operator_says_so(stub: Stub) -> None:
