@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import slow_engine
+import tomli_w
 
 from thinkcap.cli import main
 from thinkcap.core.errors import ConfigError
@@ -16,7 +17,7 @@ from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.policies.registry import parse_list
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import estimate
-from thinkcap.study.folders import run_name, said_of
+from thinkcap.study.folders import refuse_other, run_name, said_of
 from thinkcap.study.rows import Journal
 from thinkcap.study.run import Result, run
 from thinkcap.study.values import PolicyPlan
@@ -147,3 +148,20 @@ async def test_runs_are_listed(config: StudyConfig, capsys: pytest.CaptureFixtur
         assert main(["runs", "--json"]) == 0
     found = {run["name"]: (run["state"], run["rows"]) for run in json.loads(capsys.readouterr().out)}
     assert found == {finished.folder.name: ("running", 32), stopped.folder.name: ("stopped", 2)}
+
+
+def test_a_server_at_another_address_is_the_same_study(tmp_path: Path) -> None:
+
+    study = {
+        "model": "http://localhost:8000/v1#Qwen/Qwen3-8B",
+        "tasks": ["gsm8k"],
+        "seeds": [0],
+        "limit": 5,
+        "policy": [{"name": "think"}],
+        "budgets": [64],
+    }
+    (tmp_path / "study.toml").write_text(tomli_w.dumps(study))
+    (tmp_path / "summary.json").write_text("{}")
+    refuse_other(tmp_path, {**study, "model": "http://localhost:9000/v1#Qwen/Qwen3-8B"})
+    with pytest.raises(ConfigError, match=r"other settings \(model\)"):
+        refuse_other(tmp_path, {**study, "model": "http://localhost:8000/v1#Qwen/Qwen3-4B"})

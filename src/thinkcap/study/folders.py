@@ -59,7 +59,7 @@ def refuse_other(folder: Path, study: Mapping[str, Any]) -> None:
     advice = "choose another --out, or give none for a folder of its own"
     try:
         finished = tomllib.loads((folder / "study.toml").read_text(encoding="utf-8"))
-        changed = [key for key in _FIXED if finished.get(key) != study.get(key)]
+        changed = [key for key in _FIXED if _settled(key, finished) != _settled(key, study)]
         changed += [key for key in ("tasks", "seeds") if not set(finished[key]) <= set(study[key])]
         if _questions(finished) > _questions(study):
             changed.append("limit")
@@ -76,6 +76,14 @@ def refuse_other(folder: Path, study: Mapping[str, Any]) -> None:
         raise ConfigError(
             f"'{folder}' holds a finished study with other settings ({', '.join(changed)}); {advice}"
         )
+
+
+def _settled(key: str, study: Mapping[str, Any]) -> Any:
+    """A server that came back at another address is the same model; its fingerprint is compared before rows are."""
+    value = study.get(key)
+    if key == "model" and isinstance(value, str) and value.startswith(("http://", "https://")):
+        return ("served", value.partition("#")[2])
+    return value
 
 
 def _questions(study: Mapping[str, Any]) -> float:
