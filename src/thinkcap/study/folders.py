@@ -79,7 +79,7 @@ def refuse_other(folder: Path, study: Mapping[str, Any]) -> None:
 
 
 def _settled(key: str, study: Mapping[str, Any]) -> Any:
-    """A server that came back at another address is the same model; its fingerprint is compared before rows are."""
+    """A server that came back at another address is the same model; the run compares its fingerprint."""
     value = study.get(key)
     if key == "model" and isinstance(value, str) and value.startswith(("http://", "https://")):
         return ("served", value.partition("#")[2])
