@@ -10,6 +10,7 @@ import pytest
 import slow_engine
 import tomli_w
 
+from thinkcap.api import Studied, run_study
 from thinkcap.cli import main
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import Prompts
@@ -19,7 +20,6 @@ from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import estimate
 from thinkcap.study.folders import refuse_other, run_name, said_of
 from thinkcap.study.rows import Journal
-from thinkcap.study.run import Result, run
 from thinkcap.study.values import PolicyPlan
 
 
@@ -32,9 +32,9 @@ def config(questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
-async def done(config: StudyConfig) -> tuple[Result, ScriptedEngine]:
+async def done(config: StudyConfig) -> tuple[Studied, ScriptedEngine]:
     engine = ScriptedEngine(slow_engine.reply)
-    return await run(config, engine=engine), engine
+    return await run_study(config, engine=engine), engine
 
 
 def test_a_name_says_model_and_task() -> None:
@@ -141,7 +141,7 @@ async def test_runs_are_listed(config: StudyConfig, capsys: pytest.CaptureFixtur
     assert head.split()[:4] == ["run", "model", "task", "rows"]
     assert len(lines) == 2
     (line,) = [line for line in lines if line.startswith(finished.folder.name)]
-    best = max(c["accuracy"] for c in finished.summary["cells"])  # type: ignore[attr-defined]
+    best = max(c["accuracy"] for c in finished.summary["cells"])
     assert "finished" in line
     assert f"{100 * best:.1f} %" in line
     with Journal(finished.folder / "rows.jsonl"):
@@ -151,7 +151,6 @@ async def test_runs_are_listed(config: StudyConfig, capsys: pytest.CaptureFixtur
 
 
 def test_a_server_at_another_address_is_the_same_study(tmp_path: Path) -> None:
-
     study = {
         "model": "http://localhost:8000/v1#Qwen/Qwen3-8B",
         "tasks": ["gsm8k"],
