@@ -111,7 +111,9 @@ def main(args: list[str] | None = None) -> Any:
 
 
 def _say(message: str) -> None:
-    click.echo(f"thinkcap: {' '.join(message.split())}", err=True)
+    # A message may quote a stranger's file or server; a terminal obeys what it is sent.
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(message.split()))
+    click.echo(f"thinkcap: {shown}", err=True)
 
 
 def run() -> None:

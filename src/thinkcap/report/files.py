@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.files import replace_text
 from thinkcap.core.names import nearest
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.report.figures import NAMES, Drawn, subjects, write
@@ -39,7 +40,7 @@ def write_tables(made: Sequence[Table], folder: Path) -> list[Path]:
     for table in made:
         for write_as, suffix in FORMATS.values():
             path = folder / f"{table.name}{suffix}"
-            path.write_text(write_as(table), encoding="utf-8")
+            replace_text(path, write_as(table))
             paths.append(path)
     return paths
 
