@@ -274,7 +274,7 @@ def test_nothing_named_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> No
         assert stop.value.code == 2
         assert "name a study's folder or a log" in capsys.readouterr().err
     main(["report", "--list"])
-    assert "thinking-tax" in capsys.readouterr().out
+    assert "loss-by-budget" in capsys.readouterr().out
 
 
 def test_rows_that_nobody_judged_are_still_counted_and_measured() -> None:

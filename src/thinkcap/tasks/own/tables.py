@@ -16,6 +16,7 @@ from typing import Any
 
 from thinkcap.core.errors import DataError
 
+_LONGEST_CELL = 131_072
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 Record = Mapping[str, Any]
 
@@ -105,6 +106,9 @@ def _delimited(path: Path, text: str, delimiter: str | None) -> Iterator[tuple[s
             if not any(cell.strip() for cell in row):
                 continue
             where = f"{path} line {reader.line_num}"
+            if max(map(len, row)) > _LONGEST_CELL:
+                # The csv module's own limit is one for the whole process, and logs are read with another.
+                raise DataError(f"{where}: a cell of {max(map(len, row)):,} characters; wanted {_LONGEST_CELL:,}")
             if len(row) > len(names):
                 raise DataError(f"{where}: more cells than the header has; quote cells that hold '{delimiter}'")
             if len(row) < len(names):
