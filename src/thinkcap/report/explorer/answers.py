@@ -66,6 +66,9 @@ def answered(
         texts = _Texts()
         table: list[list[Any]] = [[None] * len(budgets) for _ in policies]
         for cell in cells:
+            if cell["policy"] not in number or cell["budget"] not in at:
+                # The study went on while its page was made: what is newer than the page's tables waits for the next.
+                continue
             p, b = number[cell["policy"]], at[cell["budget"]]
             letter = _LETTERS[cell["verdict"]]
             codes[p][b] = letter if cell["ended"] or letter == "f" else letter.upper()
