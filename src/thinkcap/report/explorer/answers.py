@@ -67,7 +67,7 @@ def answered(
         table: list[list[Any]] = [[None] * len(budgets) for _ in policies]
         for cell in cells:
             if cell["policy"] not in number or cell["budget"] not in at:
-                # The study went on while its page was made: what is newer than the page's tables waits for the next.
+                # The study went on while its page was made: newer rows wait for the next page.
                 continue
             p, b = number[cell["policy"]], at[cell["budget"]]
             letter = _LETTERS[cell["verdict"]]
