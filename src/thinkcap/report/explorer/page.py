@@ -11,7 +11,6 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.files import private_folder, replace_text
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
 from thinkcap.policies.methods import summary
+from thinkcap.report.assets import asset
 from thinkcap.report.explorer.answers import Answered, Stages, answered
 from thinkcap.report.explorer.compare import compared
 from thinkcap.report.explorer.views import views
@@ -30,7 +30,17 @@ INLINE_BYTES = 1_100_000
 """Details of so many questions are inside the page; those of the others lie beside it."""
 SHARD = 40
 FOLDER = "report-data"
-_SCRIPTS = ("state.js", "plots.js", "charts.js", "causes.js", "table.js", "list.js", "question.js", "main.js")
+_SCRIPTS = (
+    "dom.js",
+    "state.js",
+    "plots.js",
+    "charts.js",
+    "causes.js",
+    "table.js",
+    "list.js",
+    "question.js",
+    "main.js",
+)
 
 
 def write_page(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosis | None = None) -> Path:
@@ -145,14 +155,14 @@ def _write(folder: Path, data: dict[str, Any], details: list[dict[str, Any]], ru
     data["shard"] = SHARD
     data["beside"] = FOLDER
     inlined = ",".join(f'"{i}":{texts[i]}' for i in sorted(inside))
-    page = _asset("page.html")
+    page = asset("page.html")
     parts = {
         "TITLE": html.escape(f"thinkcap: {run.about['engine']['model']}"),
-        "STYLE": _asset("uPlot.min.css") + "\n" + _asset("page.css"),
-        "PLOTS": f"/*\n{_asset('uPlot.LICENSE')}*/\n{_asset('uPlot.iife.min.js')}",
+        "STYLE": "\n".join(map(asset, ("uPlot.min.css", "look.css", "page.css"))),
+        "PLOTS": f"/*\n{asset('uPlot.LICENSE')}*/\n{asset('uPlot.iife.min.js')}",
         "DATA": safe_json(data),
         "DETAILS": f"{{{inlined}}}",
-        "SCRIPT": "\n".join(_asset(name) for name in _SCRIPTS),
+        "SCRIPT": "\n".join(asset(name) for name in _SCRIPTS),
     }
     # One pass over the template: a mark inside somebody's text is never looked at.
     head, *pieces = page.split("%%")
@@ -186,7 +196,3 @@ def safe_json(value: Any) -> str:
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return text
-
-
-def _asset(name: str) -> str:
-    return resources.files("thinkcap.report").joinpath("assets", name).read_text(encoding="utf-8")
