@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 NEWEST := .venv-newest
 
-.PHONY: setup study profile test test-all setup-servers test-servers setup-newest test-newest check format clean attack audit
+.PHONY: setup study profile test test-all setup-servers test-servers setup-newest test-newest check format clean attack audit campaign
 
 setup: $(STAMP)
 
@@ -34,9 +34,13 @@ attack: setup
 audit: setup
 	$(BIN)/python bench/audit.py
 
-# With the long suites: simulated coverage, soak and the like.
+# With the tests that take longer; measurements of hours are `make campaign`.
 test-all: setup
-	$(BIN)/python -m pytest -m "not servers"
+	$(BIN)/python -m pytest -m "not servers and not campaign"
+
+# Long measurements, written into docs/; CAMPAIGN_SHARE=0.05 makes a twentieth of each and writes nothing.
+campaign: setup
+	$(BIN)/python bench/campaign.py $(SUITES)
 
 # Real vLLM on the CPU, llama.cpp's server, `transformers serve` and Ray, in an environment of their own (4 GB).
 # torch comes first, as the CPU build; torchvision and its kin come in CUDA builds that break vLLM's import.

@@ -16,6 +16,7 @@ import json
 import os
 import random
 import secrets
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -103,7 +104,7 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
                 row["nothink_answers"] = bool(text)
             rows.append(row)
             if len(rows) % 200 == 0:
-                print(f"{len(rows)} of {len(drawn)}", flush=True)
+                print(f"{len(rows)} of {len(drawn)}", file=sys.stderr, flush=True)
 
         started = time.perf_counter()
         await asyncio.gather(*(one(q, cap) for q, cap in zip(task.questions, drawn, strict=True)))

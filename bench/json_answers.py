@@ -151,9 +151,11 @@ def main() -> None:
         args.rows.write_text("\n".join(map(json.dumps, rows)))
     if args.page:
         written(args.page, "json", f"```\n{text}\n```")
-    complete = sum(row["complete"] for row in rows) / len(rows)
-    lost = sum(row["words"] - row["held"] for row in rows) / len(rows)
-    raise SystemExit(1 if complete < 0.99 or lost > 0.03 or any(row["over"] for row in rows) else 0)
+    incomplete = sum(not row["complete"] for row in rows)
+    lost = sum(row["words"] - row["held"] for row in rows)
+    # Among few requests, one or two questions more or less are chance.
+    bad = incomplete > 0.01 * len(rows) or lost > max(2, 0.03 * len(rows)) or any(row["over"] for row in rows)
+    raise SystemExit(1 if bad else 0)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,30 @@ def shared() -> Path:
     if named:
         pytest.fail(f"THINKCAP_SHARED names '{folder}', which is not a folder")
     pytest.skip("needs the real data; name its folder in THINKCAP_SHARED")
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """How much of a long measurement to make (CAMPAIGN_SHARE), and where to say what came of it."""
+
+    share: float
+    results: Path | None
+
+    def of(self, full: int) -> int:
+        """So many of the full number, at least one."""
+        return math.ceil(full * self.share)
+
+    def says(self, line: str) -> None:
+        """A line for the suite's block in the docs."""
+        if self.results:
+            with self.results.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+
+@pytest.fixture(scope="session")
+def campaign() -> Campaign:
+    results = os.environ.get("CAMPAIGN_RESULTS")
+    return Campaign(float(os.environ.get("CAMPAIGN_SHARE") or 1), Path(results) if results else None)
 
 
 @pytest.hookimpl(hookwrapper=True)

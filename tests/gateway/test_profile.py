@@ -38,11 +38,12 @@ def test_it_comes_from_the_study_that_make_profile_runs() -> None:
 
 @pytest.mark.parametrize(
     ("questions", "caps"),
-    [(10, (40, 200, 512)), pytest.param(200, None, marks=pytest.mark.slow)],
+    [(10, (40, 200, 512)), pytest.param(200, None, marks=pytest.mark.campaign)],
 )
 async def test_no_request_fails_and_no_cap_is_surely_worse(
-    questions: int, caps: tuple[int, ...] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    questions: int, caps: tuple[int, ...] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, campaign: Any
 ) -> None:
+    questions = max(10, campaign.of(questions))
     monkeypatch.syspath_prepend(ROOT / "bench")
     gateway = importlib.import_module("gateway_profile")
     task = load("families", limit=questions, seed=0)
@@ -51,3 +52,6 @@ async def test_no_request_fails_and_no_cap_is_surely_worse(
     await gateway.compare(task, caps or gateway.CAPS, profile, tmp_path / "traces.sqlite", found.append)
     assert found
     assert [str(row) for row in found if row.hurts] == []
+    campaign.says(
+        f"bundled profile, {questions} fresh questions, {len(found)} caps: none surely worse than `close`"
+    )

@@ -1,4 +1,4 @@
-"""Simulated truth, as bench/coverage.py prints it: a quick run here, the long one marked slow.
+"""Simulated truth, as bench/coverage.py prints it: a quick run here, the long one in `make campaign`.
 
 A line fails when it lies below 93 % by more than two standard errors of its repetitions, or has no width.
 """
@@ -38,13 +38,6 @@ def test_enumerated_intervals_cover(bench: ModuleType, n: int) -> None:
 @pytest.mark.parametrize("n", [20, 50, 300])
 def test_simulated_intervals_cover(bench: ModuleType, n: int) -> None:
     for line in bench.simulated(n, repetitions=60, draws=200, laws=["Weibull 0.7", "log-normal"]):
-        assert line.good, line
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [20, 50, 300])
-def test_simulated_intervals_cover_in_a_thousand(bench: ModuleType, n: int) -> None:
-    for line in bench.simulated(n, repetitions=1000):
         assert line.good, line
 
 

@@ -1,0 +1,195 @@
+"""Long measurements, one table: each suite replaces its own block in the docs.
+
+    make campaign                            # everything, hours; writes docs
+    make campaign SUITES="contract kills"    # two of them
+    CAMPAIGN_SHARE=0.05 make campaign        # a twentieth of each; docs stay as they are
+
+A suite is a command after `python`. A number in braces is how many of its things it does in full; the share scales
+it. What a script prints on stdout becomes its block (progress belongs on stderr); a test marked `campaign` scales
+with the fixture `campaign.of(30)` and adds a line to its suite's block with `campaign.says("30 kills: ...")`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import thinkcap
+from page import written
+
+ROOT = Path(__file__).parents[1]
+PAGE = "docs/campaign.md"
+START_S = 120
+"""What a suite may take besides its share of the work: imports, servers, models."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    shows: str
+    command: str
+    minutes: float
+    page: str = PAGE
+    servers: bool = False
+    """Runs in the environment of real model servers (`make setup-servers`)."""
+
+
+SUITES = (
+    Suite(
+        "contract",
+        "`max_tokens` is a contract, and no request that no-think can answer stays without an answer",
+        "bench/gateway_contract.py --requests {2000}",
+        30,
+        "docs/serve.md",
+    ),
+    Suite(
+        "json",
+        "answers under a JSON schema are complete, and about as right as answers in words",
+        "bench/json_answers.py --requests {500}",
+        30,
+        "docs/serve.md",
+    ),
+    Suite(
+        "soak",
+        "1,000 streams held for a minute, then a server that dies, stalls and stutters: everybody gets an end",
+        "bench/gateway_soak.py --streams {1000} --seconds {60} --faults {200}",
+        15,
+    ),
+    Suite(
+        "attack",
+        "a flood of 500 MB from each side of the gateway: what it holds in memory",
+        "bench/gateway_attack.py --megabytes {500}",
+        30,
+    ),
+    Suite(
+        "coverage",
+        "95 % intervals hold the truth in about 95 % of simulated studies",
+        "bench/coverage.py --repetitions {1000}",
+        60,
+    ),
+    Suite(
+        "grading", "10,000 answers graded, and 1 MB of hostile text read", "bench/grading.py --count {10000}", 20
+    ),
+    Suite(
+        "tests",
+        "tests marked `campaign`: kills, chaos, large samples",
+        "-m pytest -q -m 'campaign and not servers' --timeout 3600 tests",
+        120,
+    ),
+    Suite(
+        "servers",
+        "tests marked `campaign` on real model servers",
+        "-m pytest -q -m 'campaign and servers' --timeout 3600 tests/servers",
+        120,
+        servers=True,
+    ),
+)
+
+
+def scaled(command: str, share: float) -> list[str]:
+    """The words of a command, each number in braces scaled and at least 1.
+
+    >>> scaled("bench/x.py --requests {2000} --n 3", 0.05)
+    ['bench/x.py', '--requests', '100', '--n', '3']
+    """
+    return shlex.split(re.sub(r"\{(\d+)\}", lambda found: str(math.ceil(int(found[1]) * share)), command))
+
+
+def python(suite: Suite) -> Path | None:
+    if not suite.servers:
+        return Path(sys.executable)
+    found = Path(os.environ.get("THINKCAP_SERVERS", ROOT / ".venv-servers")) / "bin" / "python"
+    return found if found.exists() else None
+
+
+def run(suite: Suite, program: Path, share: float) -> tuple[int, str, float]:
+    """The exit status, what goes into the docs, and the seconds it took. Its children end with it."""
+    tests = suite.command.startswith("-m pytest")
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder) / "told"
+        child = subprocess.Popen(
+            [program, *scaled(suite.command, share)],
+            cwd=ROOT,
+            env={**os.environ, "CAMPAIGN_SHARE": str(share), "CAMPAIGN_RESULTS": str(told)},
+            stdout=None if tests else subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            printed, _ = child.communicate(timeout=START_S + 60 * suite.minutes * share)
+            status = child.returncode
+        except subprocess.TimeoutExpired:
+            printed, status = "", 124
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+        if tests:
+            # Status 5: no test of this environment is marked.
+            status = 0 if status == 5 else status
+            printed = told.read_text(encoding="utf-8") if told.exists() else ""
+    return status, printed.strip(), time.monotonic() - started
+
+
+def block(suite: Suite, said: str, seconds: float) -> str:
+    words = shlex.join(scaled(suite.command, 1.0))
+    about = f"`python {words}`, version {thinkcap.__version__}, {max(1, round(seconds / 60))} min:"
+    return f"{about}\n\n```\n{said}\n```"
+
+
+def record(suite: Suite, text: str) -> None:
+    """Into the suite's block; the campaign's own page gets a new one where there is none yet."""
+    page = ROOT / suite.page
+    if suite.page == PAGE and f"<!-- {suite.name} -->" not in page.read_text(encoding="utf-8"):
+        with page.open("a", encoding="utf-8") as file:
+            title = suite.name.capitalize()
+            file.write(f"\n## {title}\n\n{suite.shows[0].upper()}{suite.shows[1:]}.\n\n")
+            file.write(f"<!-- {suite.name} -->\n<!-- end of {suite.name} -->\n")
+    written(page, suite.name, text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suite.name for suite in SUITES))
+    parser.add_argument("--share", type=float, default=float(os.environ.get("CAMPAIGN_SHARE") or 1))
+    args = parser.parse_args()
+    if not 0 < args.share <= 1:
+        parser.error(f"the share is {args.share}; it must be above 0 and at most 1")
+    known = {suite.name for suite in SUITES}
+    if unknown := [name for name in args.suites if name not in known]:
+        parser.error(f"no suite is called {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    # Whoever stops this stops the suite that runs, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    failed = []
+    for suite in SUITES:
+        if args.suites and suite.name not in args.suites:
+            continue
+        program = python(suite)
+        if program is None:
+            print(f"== {suite.name}: not run, .venv-servers is missing (make setup-servers)", flush=True)
+            continue
+        print(f"== {suite.name}: {suite.shows}", flush=True)
+        status, said, seconds = run(suite, program, args.share)
+        end = {0: "passed", 124: "timed out"}.get(status, f"FAILED with status {status}")
+        print(f"{said}\n== {suite.name}: {end} after {seconds:.0f} s", flush=True)
+        if status:
+            failed.append(suite.name)
+        elif args.share == 1 and said:
+            record(suite, block(suite, said, seconds))
+    print(f"failed: {', '.join(failed)}" if failed else "every suite that ran passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
