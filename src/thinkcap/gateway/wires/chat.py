@@ -20,16 +20,16 @@ from thinkcap.core.types import EMPTY
 from thinkcap.gateway.call import NO_WISHES, Call, Effort, Wishes
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import DONE, Finished, Wire, encode, usage
-from thinkcap.gateway.wires.knobs import Budget, Reasoning, Thinking, wished
+from thinkcap.gateway.wires.knobs import Budget, Reasoning, ThinkingField, wished
 from thinkcap.gateway.wires.reading import converted, read_as
 
 PATH = "/v1/chat/completions"
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
-Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 
 
-class Text(Struct, tag="text", tag_field="type"):
+class TextPart(Struct, tag="text", tag_field="type"):
     text: str
 
 
@@ -63,7 +63,7 @@ class ToolCall(Struct):
 
 class ChatMessage(Struct):
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[Text | Image | Audio | File] | None = None
+    content: str | list[TextPart | Image | Audio | File] | None = None
     name: str | None = None
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
@@ -84,7 +84,7 @@ class ToolFunction(Struct):
     strict: bool | None = None
 
 
-class Tool(Struct):
+class ChatTool(Struct):
     function: ToolFunction
     type: Literal["function"] = "function"
 
@@ -111,14 +111,14 @@ class ChatRequest(Struct):
     stream_options: StreamOptions | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
-    seed: Whole | None = None
+    seed: Int64 | None = None
     stop: str | Annotated[list[str], Meta(max_length=16)] | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
     logit_bias: dict[str, float] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
-    tools: list[Tool] | None = None
+    tools: list[ChatTool] | None = None
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
@@ -129,7 +129,7 @@ class ChatRequest(Struct):
     verbosity: Literal["low", "medium", "high"] | None = None
     reasoning_effort: Effort | None = None
     reasoning: Reasoning | None = None
-    thinking: Thinking | None = None
+    thinking: ThinkingField | None = None
     thinking_token_budget: Budget | None = None
     thinking_budget: Budget | None = None
     reasoning_budget_tokens: Budget | None = None
@@ -227,7 +227,10 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
         unknown={name: raw[name] for name in unknown} if unknown else EMPTY,
         template_kwargs={k: v for k, v in kwargs.items() if k not in _SWITCHES} if kwargs else EMPTY,
         media=any(
-            not isinstance(part, Text) for m in asked.messages if isinstance(m.content, list) for part in m.content
+            not isinstance(part, TextPart)
+            for m in asked.messages
+            if isinstance(m.content, list)
+            for part in m.content
         ),
         size=size,
         raw=raw,

@@ -29,7 +29,7 @@ class Reasoning(Struct, forbid_unknown_fields=True):
     generate_summary: str | None = None
 
 
-class Thinking(Struct, forbid_unknown_fields=True):
+class ThinkingField(Struct, forbid_unknown_fields=True):
     """Anthropic's field, which others have taken over."""
 
     type: Literal["enabled", "disabled", "adaptive"]
@@ -47,7 +47,7 @@ class Wish:
 
 def wished(
     reasoning: Reasoning | None,
-    thinking: Thinking | None,
+    thinking: ThinkingField | None,
     *,
     efforts: Sequence[Effort | None] = (),
     budgets: Sequence[int | None] = (),

@@ -18,7 +18,7 @@ from thinkcap.gateway.call import Call, Wishes
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import Wire, encode
 from thinkcap.gateway.wires.chat import Count, call_of
-from thinkcap.gateway.wires.knobs import Thinking, wished
+from thinkcap.gateway.wires.knobs import ThinkingField, wished
 from thinkcap.gateway.wires.messages_written import MessagesEncoder, error_body, error_event
 from thinkcap.gateway.wires.reading import read_as, refused
 
@@ -34,7 +34,7 @@ class TextBlock(Struct, tag="text", tag_field="type"):
     text: str
 
 
-class Source(Struct):
+class ImageSource(Struct):
     type: Literal["base64", "url"]
     media_type: str = ""
     data: str = ""
@@ -42,7 +42,7 @@ class Source(Struct):
 
 
 class ImageBlock(Struct, tag="image", tag_field="type"):
-    source: Source
+    source: ImageSource
 
 
 class ThinkingBlock(Struct, tag="thinking", tag_field="type"):
@@ -69,12 +69,12 @@ class ToolResult(Struct, tag="tool_result", tag_field="type"):
 Block = TextBlock | ImageBlock | ThinkingBlock | RedactedBlock | ToolUse | ToolResult
 
 
-class Message(Struct):
+class Turn(Struct):
     role: Literal["user", "assistant", "system"]
     content: str | list[Block]
 
 
-class Tool(Struct):
+class MessagesTool(Struct):
     name: str
     input_schema: dict[str, Any] | UnsetType = UNSET
     description: str | None = None
@@ -99,11 +99,11 @@ class OutputConfig(Struct):
 
 class CountRequest(Struct):
     model: str
-    messages: Annotated[list[Message], Meta(min_length=1)]
+    messages: Annotated[list[Turn], Meta(min_length=1)]
     system: str | list[TextBlock] | None = None
-    tools: list[Tool] | None = None
+    tools: list[MessagesTool] | None = None
     tool_choice: ToolChoice | None = None
-    thinking: Thinking | None = None
+    thinking: ThinkingField | None = None
     output_config: OutputConfig | None = None
     output_format: OutputFormat | None = None
     cache_control: dict[str, Any] | None = None
@@ -187,7 +187,7 @@ def _chat(asked: CountRequest) -> dict[str, Any]:
     return chat
 
 
-def _told(message: Message) -> Iterator[dict[str, Any]]:
+def _told(message: Turn) -> Iterator[dict[str, Any]]:
     """One message as chat has it: results of tools come first, each in a message of its own."""
     if isinstance(message.content, str):
         yield {"role": message.role, "content": message.content}
@@ -226,7 +226,7 @@ def _result(block: ToolResult) -> str | list[dict[str, Any]]:
     return [_part(part) for part in block.content]
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _tool(tool: MessagesTool) -> dict[str, Any]:
     if tool.type not in (None, "custom") or tool.input_schema is UNSET:
         raise Refusal(
             f"tool '{tool.name[:80]}' of type '{tool.type}' would run on the server; only tools with an "

@@ -35,7 +35,7 @@ _HANDED_ON = ("temperature", "top_p", "parallel_tool_calls", "thinkcap", "user",
 _HANDED_ON_TOO = ("safety_identifier", "prompt_cache_key")
 
 
-class Part(Struct):
+class InputPart(Struct):
     type: Literal["input_text", "output_text", "text", "input_image", "refusal", "reasoning_text", "summary_text"]
     text: str = ""
     image_url: str | None = None
@@ -43,16 +43,16 @@ class Part(Struct):
     refusal: str = ""
 
 
-class Item(Struct):
+class InputItem(Struct):
     """One item of the conversation; which fields it needs depends on its type."""
 
     type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
     role: Literal["system", "developer", "user", "assistant"] | None = None
-    content: str | list[Part] | None = None
+    content: str | list[InputPart] | None = None
     call_id: str | None = None
     name: str | None = None
     arguments: str | None = None
-    output: str | list[Part] | None = None
+    output: str | list[InputPart] | None = None
 
 
 class TextFormat(Struct):
@@ -68,7 +68,7 @@ class TextOptions(Struct, forbid_unknown_fields=True):
     verbosity: Literal["low", "medium", "high"] | None = None
 
 
-class Tool(Struct):
+class ResponsesTool(Struct):
     type: str
     name: str | None = None
     description: str | None = None
@@ -76,24 +76,24 @@ class Tool(Struct):
     strict: bool | None = None
 
 
-class StreamOptions(Struct, forbid_unknown_fields=True):
+class ResponsesStreamOptions(Struct, forbid_unknown_fields=True):
     include_obfuscation: bool | None = None
 
 
 class ResponsesRequest(Struct):
     model: str
-    input: str | Annotated[list[Item], Meta(min_length=1)]
+    input: str | Annotated[list[InputItem], Meta(min_length=1)]
     instructions: str | None = None
     max_output_tokens: Count | None = None
     stream: bool | None = None
-    stream_options: StreamOptions | None = None
+    stream_options: ResponsesStreamOptions | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     include: list[Literal["reasoning.encrypted_content", "message.output_text.logprobs"]] | None = None
     reasoning: Reasoning | None = None
     text: TextOptions | None = None
-    tools: list[Tool] | None = None
+    tools: list[ResponsesTool] | None = None
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: Count | None = None
@@ -170,7 +170,7 @@ def _messages(asked: ResponsesRequest) -> list[dict[str, Any]]:
     return found
 
 
-def _said(item: Item, at: int) -> dict[str, Any]:
+def _said(item: InputItem, at: int) -> dict[str, Any]:
     if item.role is None or item.content is None:
         raise Refusal(
             f"input[{at}] is a message without role or content", code="invalid_value", param=f"input[{at}]"
@@ -183,7 +183,7 @@ def _said(item: Item, at: int) -> dict[str, Any]:
     return {"role": item.role, "content": parts}
 
 
-def _called(item: Item, at: int) -> dict[str, Any]:
+def _called(item: InputItem, at: int) -> dict[str, Any]:
     if not item.call_id or not item.name:
         raise Refusal(
             f"input[{at}] is a function_call without call_id or name", code="invalid_value", param=f"input[{at}]"
@@ -193,7 +193,7 @@ def _called(item: Item, at: int) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: InputPart) -> dict[str, Any]:
     if part.type == "input_image":
         if not part.image_url:
             raise Refusal(
@@ -203,7 +203,7 @@ def _part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part.text or part.refusal}
 
 
-def _joined(content: str | Sequence[Part] | None) -> str:
+def _joined(content: str | Sequence[InputPart] | None) -> str:
     return content if isinstance(content, str) else "".join(part.text for part in content or ())
 
 
@@ -222,7 +222,7 @@ def _text(asked: TextOptions | None) -> dict[str, Any]:
     return {**found, "response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _tool(tool: ResponsesTool) -> dict[str, Any]:
     if tool.type != "function" or not tool.name:
         raise Refusal(
             f"tools of type '{tool.type[:80]}' are not offered here; send functions, which the client runs",
