@@ -89,6 +89,16 @@ def test_equal_bounds_go_to_the_cheaper_policy(tmp_path: Path) -> None:
     assert calibrate(tmp_path).rules[0].policy.label == "nothink"
 
 
+def test_a_policy_that_a_comparison_shows_to_be_worse_is_out(tmp_path: Path) -> None:
+    # `close` was asked 300 easy questions more, which lifts its bound; on the questions of both it clearly loses.
+    rows = [row("t", n, "close", 64, n < 330) for n in range(400)]
+    rows += [row("t", n, "split", 64, n >= 320) for n in range(300, 400)]
+    write_parquet(rows, tmp_path / "rows.parquet")
+    write_summary(summarise(rows, {}), tmp_path / "summary.json")
+    assert (wilson(330, 400).low or 0) > (wilson(80, 100).low or 0)
+    assert calibrate(tmp_path).rules[0].policy.label == "split"
+
+
 def test_a_study_that_cannot_say_when_thinking_pays_is_refused(tmp_path: Path) -> None:
     rows = [row("t", n, policy, 64, n < 50) for policy in ("think", "nothink") for n in range(100)]
     write_parquet(rows, tmp_path / "rows.parquet")

@@ -1,7 +1,9 @@
 """From a finished study to a profile: a policy for every cap that was measured.
 
-The policy with the best lower end of its Wilson interval wins, not the one with the best accuracy: among many
-policies on few questions the best-looking one is often lucky. Equal ends go to the policy that spends less.
+Runs meet in `diagnose/pairs`, here as everywhere: a policy that a comparison of the study shows to be clearly
+worse than another at its cap is out. Of the rest the one whose accuracy has the best lower bound wins, not the one
+with the best accuracy: among many policies on few questions the best-looking one is often lucky. Equal bounds go
+to the policy that spends less.
 
 A policy that the cap can leave without an answer is no candidate. Where nothing is left to weigh against answering
 at once, the study cannot say whether thinking pays, and the cap gets no rule: the gateway's default serves it.
@@ -12,45 +14,62 @@ at once, the study cannot say whether thinking pays, and the cap gets no rule: t
 
 from __future__ import annotations
 
-import json
-import statistics
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from thinkcap.allocate.file import Allocation
-from thinkcap.calibrate.profile import RIVAL, Profile, Rule
+from thinkcap.calibrate.profile import RIVAL, CapRule, Profile
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.names import nearest
+from thinkcap.diagnose.pairs import Comparison, compare
+from thinkcap.diagnose.runs import configurations
 from thinkcap.diagnose.summary import load_summary
+from thinkcap.logs import Arm, read
 from thinkcap.policies.registry import PolicySpec, facts, parse, wants_other
-from thinkcap.statistics.precision import wilson
-from thinkcap.study.rows import read_parquet
+from thinkcap.statistics.precision import proportion
 
 
-@dataclass
-class _Cell:
-    """What one policy did at one cap, over all tasks and seeds."""
+@dataclass(frozen=True)
+class _Way:
+    """One policy at one cap, over all tasks and seeds."""
 
-    right: int = 0
-    graded: int = 0
-    tokens: int = 0
-    budgets: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    spec: PolicySpec
+    arms: Sequence[Arm]
+    level: float
 
-    def low(self, level: float) -> float:
-        return wilson(self.right, self.graded, level).low or 0.0
+    @property
+    def name(self) -> str:
+        return self.arms[0].name
 
-    def evidence(self, level: float) -> dict[str, Any]:
+    @property
+    def n(self) -> int:
+        return sum(arm.n for arm in self.arms)
+
+    @property
+    def tokens(self) -> float:
+        return sum(int(arm.lengths.sum()) for arm in self.arms) / self.n
+
+    @property
+    def right(self) -> int:
+        return sum(int(arm.right.sum()) for arm in self.arms)
+
+    @property
+    def low(self) -> float:
+        return proportion(self.right, self.n, self.level).low or 0.0
+
+    def evidence(self) -> dict[str, Any]:
+        stages = max((arm.stages for arm in self.arms), key=lambda s: s.told)
+        granted = {"probe": stages.first, "think": stages.think, "answer": stages.answer}
         return {
-            "accuracy": round(self.right / self.graded, 4),
-            "lower_bound": round(self.low(level), 4),
-            "n": self.graded,
-            "tokens": round(self.tokens / self.graded, 1),
-            # The usual budget of each stage, as the driver granted it; write one into the policy to fix it.
-            "stages": {stage: statistics.mode(seen) for stage, seen in self.budgets.items()},
+            "accuracy": round(self.right / self.n, 4),
+            "lower_bound": round(self.low, 4),
+            "n": self.n,
+            "tokens": round(self.tokens, 1),
+            # Write one of these into the policy to fix it.
+            "stages": {stage: budget for stage, budget in granted.items() if budget},
         }
 
 
@@ -59,31 +78,28 @@ def calibrate(folder: Path, *, tasks: Sequence[str] = (), level: float = 0.95) -
     if not 0.5 <= level < 1:
         raise ConfigError(f"level is {level}; wanted a confidence from 0.5 to below 1, such as 0.95")
     summary = load_summary(folder)
-    cells = _cells(read_parquet(folder / "rows.parquet"), tasks)
+    found = configurations(read([folder]).arms)
+    known = sorted({configuration.arm.task for configuration in found})
+    for task in tasks:
+        if task not in known:
+            raise ConfigError(f"the study has no task '{task}'{nearest(task, known)}")
+    # One family, that of the whole study, whatever part of it is asked for: so every p is the one diagnose prints.
+    made = [c for c in compare(found).made if c.clear and c.task in (tasks or known)]
+    caps: dict[int, dict[str, list[Arm]]] = {}
+    for arm in (configuration.arm for configuration in found):
+        if arm.budget is not None and arm.task in (tasks or known) and _servable(parse(arm.method)):
+            caps.setdefault(arm.budget, {}).setdefault(arm.method, []).append(arm)
     rules = []
-    for cap in sorted({budget for _, budget in cells}):
-        measured = {label: cell for (label, budget), cell in cells.items() if budget == cap}
-        if any(facts(parse(label)).then for label in measured):
-            rules.append(_rule(cap, measured, level))
+    for cap, arms in sorted(caps.items()):
+        ways = [_Way(parse(method), same, level) for method, same in arms.items()]
+        if any(facts(way.spec).then for way in ways):
+            rules.append(_rule(cap, ways, made))
     if not rules:
         raise DataError(
             f"'{folder}' measured no policy that thinks and is sure to answer, so it cannot say when thinking "
             f"pays; run the study with --policy nothink,think,close,split"
         )
-    about: Mapping[str, Any] = summary.get("provenance", {})
-    card: Mapping[str, Any] = about.get("engine", {})
-    return Profile(
-        str(card.get("model", "")),
-        tuple(rules),
-        fingerprint=str(card.get("fingerprint", "")),
-        prompts=str(about.get("prompts", "")),
-        study=folder.name,
-        level=level,
-    )
-
-
-def _servable(spec: PolicySpec) -> bool:
-    return not wants_other(spec) and not facts(spec).may_be_empty
+    return _profile(rules, summary, folder, level)
 
 
 def calibrate_auto(
@@ -94,12 +110,10 @@ def calibrate_auto(
     from thinkcap.allocate.split import lower
     from thinkcap.calibrate.allocation import load
 
-    about = load_summary(folder).get("provenance", {})
-    card: Mapping[str, Any] = about.get("engine", {})
     measured = load([folder])
     servable = [name for name in measured.fixed if _servable(parse(name)) and not facts(parse(name)).needs_kind]
     found = fit(measured, price=price, margin=margin, risk=risk, level=level, servable=servable)
-    source = {"model": str(card.get("model", "")), "study": folder.name, "prompts": str(about.get("prompts", ""))}
+    auto = PolicySpec("auto", MappingProxyType({"table": file}))
     rules = []
     for choice in found.choices:
         outcome = found.outcome(measured, choice.cap)
@@ -110,50 +124,44 @@ def calibrate_auto(
             "n": measured.n,
             "tokens": round(float(outcome.tokens.mean()), 1),
         }
-        rules.append(Rule(choice.cap, PolicySpec("auto", MappingProxyType({"table": file})), None, evidence))
-    profile = Profile(
-        source["model"],
-        tuple(rules),
-        fingerprint=str(card.get("fingerprint", "")),
-        prompts=source["prompts"],
-        study=folder.name,
-        level=level,
-    )
+        rules.append(CapRule(choice.cap, auto, None, evidence))
+    profile = _profile(rules, load_summary(folder), folder, level)
+    source = {"model": profile.model, "study": profile.study, "prompts": profile.prompts}
     return profile, found.allocation(source)
 
 
-def _cells(columns: Mapping[str, Any], tasks: Sequence[str]) -> dict[tuple[str, int], _Cell]:
-    known = sorted(set(columns["task"]))
-    for task in tasks:
-        if task not in known:
-            raise ConfigError(f"the study has no task '{task}'{nearest(task, known)}")
-    servable = {label for label in set(columns["policy"]) if _servable(parse(label))}
-    cells: dict[tuple[str, int], _Cell] = defaultdict(_Cell)
-    names = ("task", "policy", "budget", "verdict", "tokens_charged", "stages")
-    for task, label, budget, verdict, tokens, stages in zip(*(columns[n] for n in names), strict=True):
-        if label not in servable or verdict is None or (tasks and task not in tasks):
-            continue
-        cell = cells[label, int(budget)]
-        cell.graded += 1
-        cell.right += verdict == "right"
-        cell.tokens += int(tokens)
-        for stage in json.loads(stages):
-            cell.budgets[str(stage[0])].append(int(stage[1]))
-    return dict(cells)
+def _profile(rules: Iterable[CapRule], summary: Mapping[str, Any], folder: Path, level: float) -> Profile:
+    about: Mapping[str, Any] = summary.get("provenance", {})
+    card: Mapping[str, Any] = about.get("engine", {})
+    named = (str(card.get("fingerprint", "")), str(about.get("prompts", "")), folder.name, level)
+    return Profile(str(card.get("model", "")), tuple(rules), *named)
 
 
-def _rule(cap: int, measured: Mapping[str, _Cell], level: float) -> Rule:
-    def surest(labels: Sequence[str]) -> str:
-        return max(labels, key=lambda label: (measured[label].low(level), -measured[label].tokens))
+def _servable(spec: PolicySpec) -> bool:
+    return not wants_other(spec) and not facts(spec).may_be_empty
 
-    best = surest(list(measured))
-    evidence = measured[best].evidence(level)
-    if RIVAL in measured:
-        evidence[f"{RIVAL}_lower_bound"] = round(measured[RIVAL].low(level), 4)
-    otherwise = None
-    if facts(parse(best)).needs_kind:
-        free = [label for label in measured if not facts(parse(label)).needs_kind]
-        if free:
-            otherwise = parse(surest(free))
-            evidence["otherwise_lower_bound"] = round(measured[otherwise.label].low(level), 4)
-    return Rule(cap, parse(best), otherwise, evidence)
+
+def _rule(cap: int, ways: Sequence[_Way], clear: Iterable[Comparison]) -> CapRule:
+    best = _surest(ways, clear)
+    evidence = best.evidence()
+    for way in ways:
+        if way.spec == PolicySpec(RIVAL):
+            evidence[f"{RIVAL}_lower_bound"] = round(way.low, 4)
+    free = [way for way in ways if not facts(way.spec).needs_kind]
+    if best in free or not free:
+        return CapRule(cap, best.spec, None, evidence)
+    otherwise = _surest(free, clear)
+    evidence["otherwise_lower_bound"] = round(otherwise.low, 4)
+    return CapRule(cap, best.spec, otherwise.spec, evidence)
+
+
+def _surest(ways: Sequence[_Way], clear: Iterable[Comparison]) -> _Way:
+    names = {way.name for way in ways}
+    better = {
+        (c.first, c.second) if c.difference > 0 else (c.second, c.first)
+        for c in clear
+        if names >= {c.first, c.second}
+    }
+    # Worse on one task and better on another is not worse.
+    worse = {second for first, second in better if (second, first) not in better}
+    return max((w for w in ways if w.name not in worse or worse == names), key=lambda w: (w.low, -w.tokens))

@@ -18,8 +18,8 @@ only the three above.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -28,6 +28,7 @@ from msgspec import Meta
 
 from thinkcap.allocate.file import Allocation
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.types import EMPTY
 from thinkcap.model import pebble_profile
 from thinkcap.policies.registry import PolicySpec, facts, parse, wants_other
 from thinkcap.settings import Read, Text, inside, load, table_of
@@ -43,47 +44,20 @@ def _policy(value: Any) -> PolicySpec:
 
 
 ByName = Annotated[PolicySpec, Read(_policy, "a policy by name")]
+_REASONS = (
+    *("does", "accuracy", "lower_bound", f"{RIVAL}_lower_bound", "otherwise_lower_bound", "n", "tokens", "stages"),
+)
+"""Keys of an entry that a study adds. They may be edited, so they may be anything."""
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """One [[cap]] as it lies on disk. What a study adds as its reasons may be edited, so it may be anything."""
+class CapRule:
+    """From `at_least` tokens up to the next rule."""
 
     at_least: Annotated[int, Meta(ge=1, description="a number of tokens")]
     policy: ByName
     otherwise: ByName | None = None
-    does: Any = None
-    accuracy: Any = None
-    lower_bound: Any = None
-    close_lower_bound: Any = None
-    otherwise_lower_bound: Any = None
-    n: Any = None
-    tokens: Any = None
-    stages: Any = None
-
-    def evidence(self) -> Mapping[str, Any]:
-        kept = {f.name: getattr(self, f.name) for f in fields(self)[3:]}
-        return {name: value for name, value in kept.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class _File:
-    model: Text
-    cap: tuple[_Entry, ...]
-    fingerprint: str = ""
-    prompts: str = ""
-    study: str = ""
-    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
-
-
-@dataclass(frozen=True)
-class Rule:
-    """From `at_least` tokens up to the next rule."""
-
-    at_least: int
-    policy: PolicySpec
-    otherwise: PolicySpec | None = None
-    evidence: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    evidence: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
         for spec in (self.policy, self.otherwise):
@@ -97,28 +71,40 @@ class Rule:
             )
 
 
+def _entries(value: Any) -> tuple[CapRule, ...]:
+    """The [[cap]] tables of a file."""
+    if not isinstance(value, Sequence) or not all(isinstance(entry, Mapping) for entry in value):
+        raise ConfigError(f"wanted [[cap]] tables, saw {value!r}")
+    rules = []
+    for entry in value:
+        with inside(f"at_least = {entry.get('at_least')}"):
+            plain = {key: given for key, given in entry.items() if key not in _REASONS}
+            reasons = {key: given for key, given in entry.items() if key in _REASONS}
+            rules.append(load(CapRule, plain | {"evidence": reasons}))
+    return tuple(rules)
+
+
 @dataclass(frozen=True)
 class Profile:
-    model: str
-    rules: tuple[Rule, ...]
+    model: Text
+    cap: Annotated[tuple[CapRule, ...], Read(_entries, "[[cap]] tables")]
     fingerprint: str = ""
     prompts: str = ""
     study: str = ""
-    level: float = 0.95
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+
+    @property
+    def rules(self) -> tuple[CapRule, ...]:
+        return self.cap
 
     def __post_init__(self) -> None:
         caps = [rule.at_least for rule in self.rules]
         if caps != sorted(set(caps)):
             raise ConfigError(f"a profile's caps must grow from entry to entry, saw {caps}")
 
-    def rule(self, cap: int) -> Rule | None:
+    def rule(self, cap: int) -> CapRule | None:
         """The rule of the largest measured cap that is not above this one; None below them all."""
-        found = None
-        for rule in self.rules:
-            if rule.at_least > cap:
-                break
-            found = rule
-        return found
+        return next((rule for rule in reversed(self.rules) if rule.at_least <= cap), None)
 
     def doubts(self) -> tuple[str, ...]:
         """Where this profile may be worse than none, a sentence each."""
@@ -149,16 +135,11 @@ class Profile:
         table = table_of(path, "profile", "make one with thinkcap calibrate")
         with inside(f"profile '{path}'"):
             found = cls.from_mapping(table)
-            return replace(found, rules=tuple(_beside(rule, path.parent) for rule in found.rules))
+            return replace(found, cap=tuple(_beside(rule, path.parent) for rule in found.rules))
 
     @classmethod
     def from_mapping(cls, table: Mapping[str, Any]) -> Profile:
-        file = load(_File, table)
-        rules = []
-        for entry in file.cap:
-            with inside(f"[[cap]] at_least = {entry.at_least}"):
-                rules.append(Rule(entry.at_least, entry.policy, entry.otherwise, entry.evidence()))
-        return cls(file.model, tuple(rules), file.fingerprint, file.prompts, file.study, file.level)
+        return load(cls, table)
 
     def to_toml(self) -> str:
         """With a line of reason above every entry; `from_mapping` reads it back."""
@@ -196,7 +177,7 @@ def profile_of(model: str, file: Path | None = None) -> Profile | None:
     return Profile.from_file(file) if file else None
 
 
-def _beside(rule: Rule, folder: Path) -> Rule:
+def _beside(rule: CapRule, folder: Path) -> CapRule:
     """An allocation's file is named as seen from the profile, and must be there before the first request."""
     table = rule.policy.options.get("table")
     if table is None:
