@@ -15,8 +15,8 @@ from thinkcap.core.thinking import parted
 from thinkcap.dialects.rendering import Template
 from thinkcap.engines.masking import Mask, sentence
 from thinkcap.engines.sse import EventReader
-from thinkcap.logs.labels import split_label
 from thinkcap.logs.models import canonical
+from thinkcap.logs.modes import split_label
 from thinkcap.policies.registry import parse
 
 UNITS = (" ", "(", ")", "a=", "a(", ",", '"', "\\", "<", "<think>", "</", "a:", "://", "a://", "key", "bearer ")

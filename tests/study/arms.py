@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from thinkcap.logs.arms import Arm
-from thinkcap.logs.labels import split_label
+from thinkcap.logs.modes import split_label
 
 
 def made(

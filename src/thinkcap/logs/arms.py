@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -74,16 +74,15 @@ class Stages:
 
     @property
     def told(self) -> int:
-        return sum(value is not None for value in (self.first, self.think, self.answer, self.rounds))
+        return sum(value is not None for value in astuple(self))
 
     def agree(self, other: Stages) -> bool:
         """No pass of which both are told differs: one no chain needed was not seen, which is no difference."""
-        pairs = zip(self._all, other._all, strict=True)
+        pairs = zip(astuple(self), astuple(other), strict=True)
         return all(a == b for a, b in pairs if a is not None and b is not None)
 
-    @property
-    def _all(self) -> tuple[int | None, ...]:
-        return self.first, self.think, self.answer, self.rounds
+
+_COLUMNS = ("question", "verdict", "tokens", "ended", "flag", "content")
 
 
 @dataclass(frozen=True)
@@ -195,19 +194,9 @@ class Arm:
         return f"{self.name} of {self.file}"
 
     def take(self, rows: Ints | Bools) -> Arm:
-        def cut(column: NDArray[Any] | None) -> Any:
-            return None if column is None else column[rows]
-
-        return replace(
-            self,
-            question=self.question[rows],
-            verdict=self.verdict[rows],
-            tokens=cut(self.tokens),
-            ended=cut(self.ended),
-            flag=cut(self.flag),
-            content=cut(self.content),
-            extra={k: v[rows] for k, v in self.extra.items()},
-        )
+        stored = ((name, getattr(self, name)) for name in _COLUMNS)
+        cut = {name: column[rows] for name, column in stored if column is not None}
+        return replace(self, **cut, extra={k: v[rows] for k, v in self.extra.items()})
 
 
 @dataclass(frozen=True)
@@ -221,9 +210,6 @@ class Records:
     @property
     def rows(self) -> int:
         return sum(arm.n for arm in self.arms)
-
-    def find(self, policy: str, budget: int | None = None) -> list[Arm]:
-        return [a for a in self.arms if a.policy == policy and (budget is None or a.budget == budget)]
 
 
 def with_counted_end(arm: Arm) -> Arm:

@@ -266,7 +266,7 @@ def _answers(found: dict[str, str], names: list[str], given: Mapping[str, str]) 
 
 
 def check_map(given: Mapping[str, str], rows: Iterable[Mapping[str, Any]], path: object) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in flat(row)))
+    names = list(dict.fromkeys(name for row in rows for name in row))
     for field, column in given.items():
         if column not in names:
             raise DataError(

@@ -1,7 +1,7 @@
 """Lists of rows wherever they lie in a JSON document; the keys on the way name the run.
 
 >>> (found,) = runs_in({"think_512": {"per_sample": [{"id": 1, "correct": 1}]}}, "a.json")
->>> found.run.mode, found.run.budget
+>>> found.heading.mode, found.heading.budget
 ('think', 512)
 """
 
@@ -10,19 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from thinkcap.logs.columns import FIELDS, ROLES
 from thinkcap.logs.modes import read_name
-from thinkcap.logs.rows import Run
+from thinkcap.logs.place import Place, PlacedRow, numbered
+from thinkcap.logs.rows import Heading
 
 _GENERIC = frozenset(
-    {
+    (
         *("per_sample", "per_item", "per_question", "results", "result", "samples", "sample", "rows", "data"),
         *("records", "items", "outputs", "predictions", "responses", "runs", "details", "entries", "examples"),
-        *("instances", "logs", "questions", "answers", "experiments", "evaluation", "eval", "raw", "generations"),
-        *("completions", "problems"),
-    }
+        *("instances", "logs", "questions", "answers", "experiments", "evaluation", "eval", "raw"),
+        *("generations", "completions", "problems"),
+    )
 )
 """Keys that say no more than that rows follow."""
 
@@ -41,25 +43,28 @@ _TASK = re.compile(
 
 
 @dataclass(frozen=True)
-class Listed:
+class RowList:
     """A list of rows and the keys that lead to it."""
 
-    run: Run
+    heading: Heading
     keys: tuple[str | int, ...]
     rows: list[Mapping[str, Any]]
     ids: list[str] | None
     """Where the rows stood under their ids instead of in a list."""
 
+    def numbered(self, path: Path) -> Iterator[tuple[Place, PlacedRow]]:
+        return numbered(self.rows, path, self.keys, self.ids)
 
-def runs_in(document: Any, file: str) -> list[Listed]:
+
+def runs_in(document: Any, file: str) -> list[RowList]:
     return list(_walk(document, file, (), {}, _DEEPEST))
 
 
 def _walk(
     value: Any, file: str, keys: tuple[str | int, ...], about: Mapping[str, Any], deeper: int
-) -> Iterator[Listed]:
+) -> Iterator[RowList]:
     if isinstance(value, list) and _are_rows(value):
-        yield Listed(_run(file, keys, about), keys, value, None)
+        yield RowList(_heading(file, keys, about), keys, value, None)
     elif isinstance(value, list) and deeper:
         for number, part in enumerate(value):
             if isinstance(part, (dict, list)):
@@ -67,7 +72,7 @@ def _walk(
     elif isinstance(value, Mapping) and deeper:
         rows = list(value.values())
         if len(rows) > 1 and _are_rows(rows) and not any(_holds_rows(row) for row in rows):
-            yield Listed(_run(file, keys, about), keys, rows, [str(k) for k in value])
+            yield RowList(_heading(file, keys, about), keys, rows, [str(k) for k in value])
             return
         about = {**about, **_about(value)}
         for key, part in value.items():
@@ -115,7 +120,7 @@ def _about(value: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _run(file: str, keys: tuple[str | int, ...], about: Mapping[str, Any]) -> Run:
+def _heading(file: str, keys: tuple[str | int, ...], about: Mapping[str, Any]) -> Heading:
     named = "/".join(str(k) for k in keys if isinstance(k, str) and k.lower() not in _GENERIC)
     said = read_name(named)
     told, rest = dict(about), []
@@ -126,4 +131,4 @@ def _run(file: str, keys: tuple[str | int, ...], about: Mapping[str, Any]) -> Ru
             told["task"] = part
         elif part:
             rest.append(part)
-    return Run(file, said.mode, said.budget, said.seed, "/".join(rest), told)
+    return Heading(file, said.mode, said.budget, said.seed, "/".join(rest), told)

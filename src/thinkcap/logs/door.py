@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -18,11 +18,9 @@ from thinkcap.logs.arms import Arm, Questions, Records, by_flag
 from thinkcap.logs.documents import runs_in
 from thinkcap.logs.memory import DEFAULT, Memory
 from thinkcap.logs.models import canonical, spellings
-from thinkcap.logs.place import Place, Row
 from thinkcap.logs.reading import Log, printable, regular
-from thinkcap.logs.rows import WRITTEN, Numbered, Run, read_rows
+from thinkcap.logs.rows import WRITTEN, Heading, read_rows
 from thinkcap.logs.said import Found, Said
-from thinkcap.logs.tables import parquet_rows
 
 _GUESTS = ("thinkcap.paper.authors",)
 """Formats of rooms above this one, by name: asked where the room is there, and not missed where it is not."""
@@ -37,7 +35,7 @@ _MISSHAPEN = (KeyError, IndexError, TypeError, AttributeError, ValueError, Overf
 """What indexing a document raises when it holds other things than its first keys promise."""
 
 
-class Format(Protocol):
+class LogFormat(Protocol):
     """A module of `thinkcap.logs.formats`."""
 
     def recognise(self, log: Log) -> bool: ...
@@ -152,12 +150,12 @@ def _files(path: Path) -> list[Path]:
     return logs or found
 
 
-def _formats() -> Iterator[Format]:
+def _formats() -> Iterator[LogFormat]:
     for found in sorted(pkgutil.iter_modules(formats.__path__), key=lambda m: m.name):
-        yield cast(Format, import_module(f"{formats.__name__}.{found.name}"))
+        yield cast(LogFormat, import_module(f"{formats.__name__}.{found.name}"))
     for name in _GUESTS:
         try:
-            yield cast(Format, import_module(name))
+            yield cast(LogFormat, import_module(name))
         except ModuleNotFoundError as err:
             if not name.startswith(err.name or "?"):
                 raise
@@ -182,13 +180,7 @@ def _any(log: Log, questions: Questions, said: Said) -> Found:
     """Rows of a tool nobody here knows."""
     if log.suffix == ".json":
         return _document(log, questions, said)
-    kinds: dict[str, Callable[[], Numbered]] = {
-        ".parquet": lambda: parquet_rows(log),
-        ".csv": log.table,
-        ".tsv": log.table,
-    }
-    rows = kinds.get(log.suffix, log.objects)()
-    return read_rows(rows, Run(log.name), questions, said, log.memory, log.path)
+    return read_rows(log.rows(), Heading(log.name), questions, said, log)
 
 
 def _document(log: Log, questions: Questions, said: Said) -> Found:
@@ -200,17 +192,7 @@ def _document(log: Log, questions: Questions, said: Said) -> Found:
     arms: list[Arm] = []
     notes: list[str] = []
     for run in listed:
-        rows = (_numbered(row, log.path, run.keys, i, run.ids) for i, row in enumerate(run.rows))
-        found = read_rows(rows, run.run, questions, said, log.memory, log.path)
+        found = read_rows(run.numbered(log.path), run.heading, questions, said, log)
         arms += found.arms
         notes += found.notes
     return Found(arms, notes)
-
-
-def _numbered(
-    values: Any, path: Path, keys: tuple[str | int, ...], at: int, ids: list[str] | None
-) -> tuple[Place, Row]:
-    place = Place(path, (*keys, at if ids is None else ids[at]))
-    if not isinstance(values, Mapping):
-        raise DataError(f"{path.name}, {place}, column 1: wanted an object, got {type(values).__name__}")
-    return place, Row(values if ids is None else {"id": ids[at], **values}, place)

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from thinkcap.core.errors import DataError
-from thinkcap.logs.reading import place, shown
+from thinkcap.logs.reading import refused, shown
 
 STOPPED = frozenset(
-    {
+    (
         *("stop", "eos", "eos_token", "end_turn", "stop_sequence", "end", "stop_token", "stop_str", "finished"),
         *("completed", "complete", "done", "tool_calls", "function_call", "tool_use", "natural", "eot"),
-    }
+    )
 )
 CUT = frozenset(
-    {
-        *(
-            "length",
-            "max_tokens",
-            "model_length",
-            "max_new_tokens",
-            "max_length",
-            "max_output_tokens",
-            "truncated",
-        ),
-        *("token_limit", "incomplete", "cutoff", "cut", "limit", "budget"),
-    }
+    (
+        *("length", "max_tokens", "model_length", "max_new_tokens", "max_length", "max_output_tokens"),
+        *("truncated", "token_limit", "incomplete", "cutoff", "cut", "limit", "budget"),
+    )
 )
-BROKEN = frozenset({"error", "abort", "aborted", "content_filter", "cancelled", "canceled", "timeout", "safety"})
+BROKEN = frozenset(["error", "abort", "aborted", "content_filter", "cancelled", "canceled", "timeout", "safety"])
 
 
 def broken(reason: Any) -> bool:
@@ -44,7 +35,5 @@ def finished(reason: Any, file: str, line: object, column: str) -> bool | None:
         return True
     if word in CUT:
         return False
-    raise DataError(
-        f"{file}, {place(line)}, column '{column}': finish reason {shown(reason)} is unknown; "
-        f"known: {', '.join(sorted(STOPPED | CUT))}"
-    )
+    known = ", ".join(sorted(STOPPED | CUT))
+    raise refused(file, line, column, f"finish reason {shown(reason)} is unknown; known: {known}")

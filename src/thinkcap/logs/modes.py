@@ -4,12 +4,18 @@
 (Mode(mode='nothink', variant='cot'), Mode(mode='think', variant=''), None)
 >>> read_name("Qwen3-8B/no-think_512")
 Name(mode='nothink', budget=512, seed=None, rest='Qwen3-8B')
+>>> split_label("gate(each=64,otherwise=iris(first=64,answer=32))")
+('gate', {'each': 64, 'otherwise': 'iris(first=64,answer=32)'})
 """
 
 from __future__ import annotations
 
 import re
 from typing import Any, NamedTuple
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.policies.registry import PolicySpec
+from thinkcap.policies.syntax import read, written
 
 _WITHOUT = (
     r"no[_ -]?think(?:ing)?|non[_ -]?think(?:ing)?|without[_ -]think(?:ing)?"
@@ -84,3 +90,12 @@ def read_name(text: str) -> Name:
         text = f"{text[: found.start()]}/{text[found.end() :]}"
     rest = re.sub(r"[/_ ]*/[/_ -]*", "/", text).strip("/_ -:=@")
     return Name(mode, budget or None, seed, rest)
+
+
+def split_label(label: str) -> tuple[str, dict[str, Any]]:
+    """A policy's base name and options, known here or not; a text not built like a label is a name."""
+    try:
+        spec: PolicySpec = read(label, PolicySpec)
+    except ConfigError:
+        return label, {}
+    return spec.name, {k: v if type(v) is int else written(v) for k, v in spec.options.items()}

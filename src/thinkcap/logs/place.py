@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thinkcap.core.errors import DataError
+from thinkcap.logs.reading import an_object, refused
 
 _SPACE = " \t\r\n"
 
@@ -66,7 +66,7 @@ def _enter(text: str, at: int, key: str | int, decoder: json.JSONDecoder) -> int
     raise LookupError(key)
 
 
-class Row(dict[str, Any]):
+class PlacedRow(dict[str, Any]):
     """A row that names itself when a column is missing from it."""
 
     def __init__(self, values: Mapping[str, Any], place: Place) -> None:
@@ -74,13 +74,14 @@ class Row(dict[str, Any]):
         self.place = place
 
     def __missing__(self, key: str) -> Any:
-        raise DataError(f"{self.place.path.name}, {self.place}, column '{key}': no value")
+        raise refused(self.place.path.name, self.place, key, "no value")
 
 
-def numbered(rows: Sequence[Any], path: Path, where: tuple[str | int, ...]) -> Iterator[tuple[Place, Row]]:
-    """Rows of a JSON array with their places; anything but an object is refused."""
+def numbered(
+    rows: Sequence[Any], path: Path, where: tuple[str | int, ...], ids: Sequence[str] | None = None
+) -> Iterator[tuple[Place, PlacedRow]]:
+    """Rows of a JSON array, or those that stood under `ids`, with their places; only objects are rows."""
     for i, values in enumerate(rows):
-        place = Place(path, (*where, i))
-        if not isinstance(values, Mapping):
-            raise DataError(f"{path.name}, {place}, column 1: wanted an object, got {type(values).__name__}")
-        yield place, Row(values, place)
+        place = Place(path, (*where, i if ids is None else ids[i]))
+        named = {} if ids is None else {"id": ids[i]}
+        yield place, PlacedRow(named | an_object(values, path.name, place), place)

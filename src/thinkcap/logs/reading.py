@@ -12,13 +12,13 @@ import json
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.memory import Memory, json_cost
+from thinkcap.logs.memory import Memory, json_cost, parquet_cost
 
 _YES = {"1", "true", "yes", "right", "correct", "c", "pass", "passed", "1.0"}
 _NO = {"0", "false", "no", "wrong", "incorrect", "i", "fail", "failed", "unreadable", "0.0"}
@@ -26,6 +26,8 @@ _LARGEST = 2**53
 """Whole numbers beyond it are no counts; a float cannot even hold them."""
 
 _LONGEST_NAME = 200
+_A_FEW = 64
+"""Parquet rows at a time: a repeated text is stored once in the file and once a row in memory."""
 
 
 def printable(text: str) -> str:
@@ -68,10 +70,6 @@ class Log:
         return (suffixes[-2:-1] or [""])[0] if suffixes[-1:] == [".gz"] else (suffixes[-1:] or [""])[0]
 
     @property
-    def is_lines(self) -> bool:
-        return self.suffix in (".jsonl", ".ndjson")
-
-    @property
     def is_table(self) -> bool:
         return self.suffix in (".csv", ".tsv")
 
@@ -98,29 +96,26 @@ class Log:
         if not found:
             raise DataError(f"{self.path}: the file is empty, line 1, column 1; nothing to diagnose")
 
+    def rows(self) -> Iterator[tuple[object, dict[str, Any]]]:
+        """Each row and its place, of whatever kind of table the file is."""
+        kinds = {".parquet": self._parquet, ".csv": self.table, ".tsv": self.table}
+        yield from kinds.get(self.suffix, self.objects)()
+
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The objects of JSON lines."""
         for number, text in self.lines():
-            row = parsed(text, self.path, number)
-            if not isinstance(row, dict):
-                raise DataError(
-                    f"{self.path}, line {number}, column 1: wanted an object, got {type(row).__name__}"
-                )
-            yield number, row
+            yield number, an_object(parsed(text, self.path, number), self.path, number)
 
     @cached_property
     def first(self) -> dict[str, Any]:
         """The first object of JSON lines; empty for other files."""
-        return next(self.objects())[1] if self.is_lines else {}
+        return next(self.objects())[1] if self.suffix in (".jsonl", ".ndjson") else {}
 
     def table(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The rows of a CSV or TSV."""
         csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-        reader = csv.DictReader(
-            # A quoted text may hold empty lines.
-            (text for _, text in self.lines(blank=True)),
-            delimiter="\t" if self.suffix == ".tsv" else ",",
-        )
+        # A quoted text may hold empty lines.
+        reader = csv.DictReader((text for _, text in self.lines(blank=True)), delimiter=self._delimiter)
         try:
             for row in reader:
                 if None in row or None in row.values():
@@ -138,18 +133,33 @@ class Log:
         if not self.is_table:
             return []
         text = next(self.lines())[1].strip("\r\n")
-        return next(csv.reader([text], delimiter="\t" if self.suffix == ".tsv" else ","), [])
+        return next(csv.reader([text], delimiter=self._delimiter), [])
+
+    @property
+    def _delimiter(self) -> str:
+        return "\t" if self.suffix == ".tsv" else ","
+
+    def _parquet(self) -> Iterator[tuple[object, dict[str, Any]]]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        number = 0
+        try:
+            with pq.ParquetFile(self.path) as opened:
+                self.memory.check(parquet_cost(opened.metadata), self.path)
+                for batch in opened.iter_batches(batch_size=_A_FEW):
+                    self.memory.check(4 * batch.nbytes, self.path)
+                    for row in batch.to_pylist():
+                        number += 1
+                        yield f"row {number}", row
+        except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError, ValueError) as err:
+            raise DataError(f"{self.path}: not a Parquet file that can be read ({printable(str(err))})") from err
 
     @cached_property
     def document(self) -> Any:
         """A whole JSON document; None for other files."""
         if self.suffix != ".json":
             return None
-        raw = self._raw()
-        self.memory.check(json_cost(raw), self.path)
-        return parsed(decode(raw, self.path, 1), self.path, 1)
-
-    def _raw(self) -> bytes:
         most = self.memory.left // 2
         try:
             with self._open() as stream:
@@ -159,7 +169,8 @@ class Log:
         self.memory.check(2 * len(raw), self.path)
         if not raw.strip():
             raise DataError(f"{self.path}: the file is empty, line 1, column 1; nothing to diagnose")
-        return raw
+        self.memory.check(json_cost(raw), self.path)
+        return parsed(decode(raw, self.path, 1), self.path, 1)
 
 
 def _unreadable(path: Path, err: Exception) -> DataError:
@@ -191,15 +202,21 @@ def parsed(text: str, path: object, line: int) -> Any:
         raise DataError(f"{path}, line {line}, column 1: a number has too many digits to be one of a log") from err
 
 
-def json_of(path: Path) -> Any:
-    log = Log(path)
-    raw = log._raw()
-    log.memory.check(json_cost(raw), path)
-    return parsed(decode(raw, path, 1), path, 1)
+def an_object(value: Any, file: object, line: object) -> Any:
+    """The value, if it is a JSON object."""
+    if not isinstance(value, Mapping):
+        raise refused(file, line, 1, f"wanted an object, got {type(value).__name__}")
+    return value
 
 
 def place(line: object) -> str:
     return f"line {line}" if isinstance(line, int) else str(line)
+
+
+def refused(file: object, line: object, column: str | int, why: str) -> DataError:
+    """What is wrong with one value of a log, and where it stands."""
+    name = f"column '{column}'" if isinstance(column, str) else f"column {column}"
+    return DataError(f"{file}, {place(line)}, {name}: {why}")
 
 
 def whole(value: Any, file: str, line: object, column: str) -> int:
@@ -209,7 +226,7 @@ def whole(value: Any, file: str, line: object, column: str) -> int:
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if isinstance(value, bool) or not abs(number) <= _LARGEST or number != int(number):
-        raise DataError(f"{file}, {place(line)}, column '{column}': {shown(value)} is not a whole number")
+        raise refused(file, line, column, f"{shown(value)} is not a whole number")
     return int(number)
 
 
@@ -238,7 +255,5 @@ def verdict(value: Any, file: str, line: object, column: str) -> bool | None:
             return True
         if word in _NO:
             return False
-    raise DataError(
-        f"{file}, {place(line)}, column '{column}': {shown(value)} is no verdict; wanted 0 or 1, true or false, "
-        f"right or wrong (a partial score needs a threshold before it can be diagnosed)"
-    )
+    wanted = "wanted 0 or 1, true or false, right or wrong (a partial score needs a threshold first)"
+    raise refused(file, line, column, f"{shown(value)} is no verdict; {wanted}")

@@ -5,21 +5,20 @@ thinkcap diagnose runs.csv --map id=idx,correct=acc,tokens=n_out,budget=cap,poli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from thinkcap.core.errors import DataError
+from thinkcap.core.types import EMPTY
 from thinkcap.logs.arms import Arm, Questions, content_hash, with_counted_end
 from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.columns import apart, check_map, flat, guess, named_plainly
 from thinkcap.logs.ends import broken, finished
 from thinkcap.logs.judge import final_answer, judge
-from thinkcap.logs.labels import split_label
-from thinkcap.logs.memory import Memory
-from thinkcap.logs.modes import Mode, read_mode
-from thinkcap.logs.reading import place, printable, shown, verdict, whole
+from thinkcap.logs.modes import Mode, read_mode, split_label
+from thinkcap.logs.reading import Log, place, printable, refused, shown, verdict, whole
 from thinkcap.logs.said import Found, Said, served_as
 from thinkcap.logs.thoughts import divide, opened_before, shows_thought
 
@@ -35,46 +34,110 @@ WRITTEN = ("variant", "method")
 
 
 @dataclass(frozen=True)
-class Run:
-    """What stands around a list of rows: its name and what the document says of all of them."""
+class Heading:
+    """What stands above a list of rows: its name and what the document says of all of them."""
 
     file: str
     mode: str = ""
     budget: int | None = None
     seed: int | None = None
     name: str = ""
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, Any] = EMPTY
     """model, task, budget, mode and seed as the document states them beside the rows."""
+
+    def told(self, field: str) -> Any:
+        """What the document says, else what its name says; None where neither does."""
+        return self.about.get(field) or getattr(self, field, None) or None
 
 
 Numbered = Iterable[tuple[object, Mapping[str, Any]]]
 
 
-def read_rows(rows: Numbered, run: Run, questions: Questions, said: Said, memory: Memory, path: object) -> Found:
+def read_rows(rows: Numbered, heading: Heading, questions: Questions, said: Said, log: Log) -> Found:
     """Arms by model, task, policy, budget and seed; graded here where gold and output are there."""
     source = ((line, part) for line, row in rows for part in apart(row))
     head = list(islice(source, _LOOKED_AT))
     if not head:
-        raise DataError(f"{path}, line 2: no rows; nothing to diagnose")
-    values = [row for _, row in head]
-    check_map(said.columns, values, path)
+        raise DataError(f"{log.path}, line 2: no rows; nothing to diagnose")
+    values = [flat(row) for _, row in head]
+    check_map(said.columns, values, log.path)
     columns = guess(values, said.columns)
     if "correct" not in columns and "output" not in columns:
-        names = ", ".join(printable(str(n)) for n in list(flat(values[0]))[:12])
+        names = ", ".join(printable(str(n)) for n in list(values[0])[:12])
         raise DataError(
-            f"{path}, {place(head[0][0])}: no column for 'correct' or 'output' among {names}; "
+            f"{log.path}, {place(head[0][0])}: no column for 'correct' or 'output' among {names}; "
             f"name one: --map correct=COLUMN or --map output=COLUMN"
         )
-    reader = _Reader(run, columns, said, memory, _opens_thoughts(values, columns))
+    # The template opened the thought where answers close one that they did not open.
+    texts = (row.get(columns.get("output", "")) for row in values)
+    opened = any(isinstance(t, str) and opened_before(t) for t in texts)
+    reader = _Reader(heading, columns, said, log, opened)
     for line, row in chain(head, source):
-        reader.add(line, flat(row))
-    return _done(reader, questions, said)
+        reader.add(_Row(flat(row), columns, heading.file, line))
+    return reader.done(questions)
 
 
-def _opens_thoughts(rows: list[Mapping[str, Any]], columns: Mapping[str, str]) -> bool:
-    """The template opened the thought: answers close one that they did not open."""
-    texts = (flat(row).get(columns.get("output", "")) for row in rows)
-    return any(isinstance(t, str) and opened_before(t) for t in texts)
+class _Row:
+    """One row, its values by our names; what refuses a value names the column as the log does."""
+
+    __slots__ = ("columns", "file", "line", "values")
+
+    def __init__(self, values: Mapping[str, Any], columns: Mapping[str, str], file: str, line: object) -> None:
+        self.values, self.columns, self.file, self.line = values, columns, file, line
+
+    def get(self, name: str) -> Any:
+        """None where the log has no such column, or nothing in it."""
+        value = self.values.get(self.columns[name]) if name in self.columns else None
+        return None if value == "" else value
+
+    def text(self, name: str) -> str | None:
+        """An empty text is one."""
+        value = self.values.get(self.columns[name]) if name in self.columns else None
+        return value if isinstance(value, str) else None
+
+    def where(self, name: str) -> tuple[str, object, str]:
+        return self.file, self.line, self.columns.get(name, name)
+
+    def verdict(self, name: str) -> bool | None:
+        return verdict(self.get(name), *self.where(name))
+
+    def number(self, name: str, otherwise: Any = None) -> int | None:
+        value = self.get(name)
+        if isinstance(value, list):
+            return len(value)
+        value = otherwise if value is None else value
+        return None if value in (None, "") else whole(value, *self.where(name))
+
+    def seconds(self, name: str) -> float | None:
+        try:
+            return None if self.get(name) is None else float(self.get(name))
+        except (TypeError, ValueError, OverflowError) as err:
+            raise refused(*self.where(name), f"{shown(self.get(name))} is no number of seconds") from err
+
+    def gold(self) -> str | None:
+        value = self.get("gold")
+        if value in (None, [], {}):
+            return None
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        return final_answer(value if isinstance(value, str) else shown(value))
+
+    def content(self, gold: str | None) -> int:
+        """Names the question by its gold, else by its text."""
+        text = gold or self.text("question")
+        return content_hash(text) if text else 0
+
+    @property
+    def failed(self) -> bool:
+        """It tells of an error instead of an answer."""
+        return broken(self.get("finish")) or (
+            not self.text("output")
+            and any(
+                value not in (None, "", False, {}, [])
+                for name, value in self.values.items()
+                if name == "error" or name.startswith("error.") or name.endswith(".error")
+            )
+        )
 
 
 class _Way(NamedTuple):
@@ -87,54 +150,47 @@ class _Way(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, run: Run, columns: dict[str, str], said: Said, memory: Memory, opened: bool) -> None:
-        self.run, self.columns, self.said, self.memory, self.opened = run, columns, said, memory, opened
-        self.builders: dict[tuple[_Way, int | None, int | None], ArmBuilder] = {}
-        self.numbered = self.positions = self.thoughts = self.ungraded = self.failed = 0
+    def __init__(self, heading: Heading, columns: dict[str, str], said: Said, log: Log, opened: bool) -> None:
+        self.heading, self.columns, self.said, self.memory = heading, columns, said, log.memory
+        self.opened = opened and "reasoning" not in columns
         # Beside outputs we read the answers ourselves; `upstream_correct` is somebody's word on them.
         self.hearsay = "output" in columns and "correct" not in said.columns and not named_plainly(columns)
-        self.count = 0
-        self._models: set[str] = set()
+        self.builders: dict[tuple[_Way, int | None, int | None], ArmBuilder] = {}
+        self.count = self.numbered = self.thoughts = self.ungraded = self.failed = 0
         self._ways: dict[str, _Way] = {}
         self._samples: dict[tuple[_Way, int | None, str], int] = {}
 
-    @property
-    def models(self) -> list[str]:
-        return sorted(self._models)
-
-    def add(self, line: object, row: Mapping[str, Any]) -> None:
-        get = self._getter(row)
+    def add(self, row: _Row) -> None:
         self.count += 1
-        output = _text(get("output"))
-        if broken(get("finish")) or (not output and _failed(row)):
+        if row.failed:
             self.failed += 1
             return
-        way = self._way(get)
-        self._models.add(way.model)
+        way = self._way(row)
         if not self.said.wants(way.model):
             return
-        gold = _gold(get("gold"))
+        output, gold = row.text("output"), row.gold()
         gradable = None if output is None else gold
-        logged = self._verdict(get("correct"), line, lenient=gradable is not None or self.hearsay)
-        build, name = self._place(get, line, way, sampled=output is not None)
-        parts = divide(output or "", opened=self.opened and "reasoning" not in self.columns)
-        thought = _text(get("reasoning")) or parts.thought
+        logged = self._verdict(row, lenient=gradable is not None or self.hearsay)
+        build, name = self._place(row, way, sampled=output is not None)
+        parts = divide(output or "", opened=self.opened)
+        thought = row.text("reasoning") or parts.thought
         self.thoughts += bool(thought) or shows_thought(output or "")
-        extra = self._extra(get, line)
+        extra = self._extra(row)
         if shows_thought(output or "") or self.opened:
             extra["unclosed"] = not parts.closed
         if gold is not None:
             extra["gold"] = gold
         if gradable is not None:
             extra |= {"text": parts.answer} | ({"trace": thought} if thought else {})
+        cut = row.verdict("cut")
         build.add(
             name,
             right=None if self.hearsay and gradable is None else logged,
-            tokens=self._number(get, "tokens", line, None),
-            ended=self._ended(get, line, build),
-            flag=self._flag(get, line),
-            content=_content(gold, get("question")),
-            line=line,
+            tokens=row.number("tokens"),
+            ended=self._ended(row, build),
+            flag=None if cut is None else not cut,
+            content=row.content(gold),
+            line=row.line,
             columns={"question": self.columns.get("id", "id"), "tokens": self.columns.get("tokens", "tokens")},
             **extra,
         )
@@ -143,26 +199,27 @@ class _Reader:
         elif logged is None or self.hearsay:
             self.ungraded += 1
 
-    def _way(self, get: Callable[[str], Any]) -> _Way:
+    def _way(self, row: _Row) -> _Way:
         """How a row was answered. Rows of one arm write it alike, so that it is read once."""
-        written = (get("model"), get("task"), get("policy"), get("mode"))
+        written = [row.get(name) for name in ("model", "task", "policy", "mode")]
         known = str(written)
         if known not in self._ways:
-            model, served = served_as(str(written[0] or self.run.about.get("model") or ""))
-            policy, options = self._policy(get, served)
-            task = _task(written[1] or self.run.about.get("task") or "")
-            self.memory.charge(_ARM, self.run.file)
+            model, served = served_as(str(written[0] or self.heading.told("model") or ""))
+            policy, options = self._policy(written[2], written[3], served)
+            # The split that is always meant is no part of a task's name.
+            task = printable(str(written[1] or self.heading.told("task") or "")).removesuffix("/test")
+            self.memory.charge(_ARM, self.heading.file)
             self._ways[known] = _Way(printable(model), task, policy, tuple(options.items()))
         return self._ways[known]
 
-    def _place(
-        self, get: Callable[[str], Any], line: object, way: _Way, *, sampled: bool
-    ) -> tuple[ArmBuilder, str]:
+    def _place(self, row: _Row, way: _Way, *, sampled: bool) -> tuple[ArmBuilder, str]:
         """The arm a row belongs to, and the question's id in it."""
-        budget = self._number(get, "budget", line, self.run.about.get("budget") or self.run.budget)
+        budget = row.number("budget", self.heading.told("budget"))
+        if budget is not None and budget < 1:
+            raise refused(*row.where("budget"), f"{budget} is no cap; wanted 1 or more")
         budget = self.said.budget if budget is None else budget
-        seed = self._number(get, "seed", line, self.run.about.get("seed") or self.run.seed)
-        name = self._id(get, line)
+        seed = row.number("seed", self.heading.told("seed"))
+        name = self._id(row)
         if seed is None and sampled:
             # One question several times, with answers of their own: samples.
             again = self._samples.get((way, budget, name), 0)
@@ -171,186 +228,108 @@ class _Reader:
             seed = again or None
         key = (way, budget, seed)
         if key not in self.builders:
-            self.memory.charge(_ARM, self.run.file)
+            self.memory.charge(_ARM, self.heading.file)
             about = {"model": way.model, "task": way.task, "seed": seed, "options": dict(way.options)}
-            about["order"] = self.run.file
-            self.builders[key] = ArmBuilder(self.run.file, way.policy, budget, self.memory, **about)
+            about["order"] = self.heading.file
+            self.builders[key] = ArmBuilder(self.heading.file, way.policy, budget, self.memory, **about)
         return self.builders[key], name
 
-    def _getter(self, row: Mapping[str, Any]) -> Callable[[str], Any]:
-        return lambda name: row.get(self.columns[name]) if name in self.columns else None
-
-    def _id(self, get: Callable[[str], Any], line: object) -> str:
+    def _id(self, row: _Row) -> str:
         if "id" not in self.columns:
-            self.positions += 1
             return str(self.count)
-        value = get("id")
-        if value in (None, "") or isinstance(value, (list, dict)):
-            raise DataError(
-                f"{self.run.file}, {place(line)}, column '{self.columns['id']}': no id; every row needs one"
-            )
+        value = row.get("id")
+        if value is None or isinstance(value, (list, dict)):
+            raise refused(*row.where("id"), "no id; every row needs one")
         text = value if isinstance(value, str) else shown(value)
         return text if len(text) < 200 else f"{content_hash(text):016x}"
 
-    def _policy(self, get: Callable[[str], Any], served: str | None) -> tuple[str, dict[str, Any]]:
+    def _policy(self, named: Any, written: Any, served: str | None) -> tuple[str, dict[str, Any]]:
         """The policy and its options, from whoever says it first: the reader, the row, the document, its name."""
         if self.said.policy:
             return split_label(self.said.policy)
-        named, written = get("policy"), get("mode")
-        written = self.run.about.get("mode") if written in (None, "") else written
+        written = self.heading.about.get("mode") if written is None else written
         mode = None if written in (None, "") else read_mode(written)
-        if named in (None, "") and mode is None and written not in (None, ""):
+        if named is None and mode is None and written not in (None, ""):
             named = written
-        if named not in (None, ""):
+        if named is not None:
             own = read_mode(named)
             if own is None and mode is None:
                 return split_label(printable(str(named)))
             if own is None and mode is not None:
                 return mode.mode, {"method": printable(str(named))}
             mode = mode or own
-        if mode is None and self.run.mode:
-            mode = Mode(self.run.mode, self.run.name)
+        if mode is None and self.heading.mode:
+            mode = Mode(self.heading.mode, self.heading.name)
         if mode is not None:
             return mode.mode, {"variant": printable(mode.variant)} if mode.variant else {}
         if served:
             return split_label(served)
-        return self.run.name or self.said.mode or _UNNAMED, {}
+        return self.heading.name or self.said.mode or _UNNAMED, {}
 
-    def _number(self, get: Callable[[str], Any], name: str, line: object, otherwise: Any) -> int | None:
-        value = get(name)
-        if isinstance(value, list):
-            return len(value)
-        if value in (None, ""):
-            value = otherwise
-        if value in (None, ""):
-            return None
-        found = whole(value, self.run.file, line, self.columns.get(name, name))
-        if name == "budget" and found < 1:
-            raise DataError(
-                f"{self.run.file}, {place(line)}, column '{self.columns.get(name, name)}': {found} is no cap; "
-                f"wanted 1 or more"
-            )
-        return found
-
-    def _extra(self, get: Callable[[str], Any], line: object) -> dict[str, Any]:
+    def _extra(self, row: _Row) -> dict[str, Any]:
         found: dict[str, Any] = {
-            name: printable(str(get(name))) for name in ("group", "level") if get(name) not in (None, "")
+            name: printable(str(row.get(name))) for name in ("group", "level") if row.get(name) is not None
         }
         if "pred" in self.columns:
-            found["pred"] = "" if get("pred") is None else str(get("pred"))
-        if isinstance(get("stated"), bool):
-            found["has_final"] = get("stated")
-        thought = self._number(get, "tokens_think", line, None)
-        if thought is not None:
-            found["tokens_think"] = thought
-        if get("wall") not in (None, ""):
-            found["wall_s"] = _seconds(get("wall"), self.run.file, line, self.columns["wall"])
-        return found
+            found["pred"] = "" if row.get("pred") is None else str(row.get("pred"))
+        if isinstance(row.get("stated"), bool):
+            found["has_final"] = row.get("stated")
+        counted = {"tokens_think": row.number("tokens_think"), "wall_s": row.seconds("wall")}
+        return found | {name: value for name, value in counted.items() if value is not None}
 
-    def _flag(self, get: Callable[[str], Any], line: object) -> bool | None:
-        cut = verdict(get("cut"), self.run.file, line, self.columns.get("cut", "cut"))
-        return None if cut is None else not cut
-
-    def _verdict(self, value: Any, line: object, *, lenient: bool) -> bool | None:
+    def _verdict(self, row: _Row, *, lenient: bool) -> bool | None:
         try:
-            return verdict(value, self.run.file, line, self.columns.get("correct", "correct"))
+            return row.verdict("correct")
         except DataError:
             # Beside a gold it only serves comparison with ours.
             if lenient:
                 return None
             raise
 
-    def _ended(self, get: Callable[[str], Any], line: object, build: ArmBuilder) -> bool | None:
-        if get("ended") not in (None, ""):
+    def _ended(self, row: _Row, build: ArmBuilder) -> bool | None:
+        if row.get("ended") is not None:
             build.about["criterion"] = f"stored column '{self.columns['ended']}'"
-            return verdict(get("ended"), self.run.file, line, self.columns["ended"])
+            return row.verdict("ended")
         if "finish" in self.columns:
             build.about["criterion"] = f"finish reason in '{self.columns['finish']}'"
-            return finished(get("finish"), self.run.file, line, self.columns["finish"])
-        return None
+        return finished(row.get("finish"), *row.where("finish"))
 
+    def done(self, questions: Questions) -> Found:
+        file, builders = self.heading.file, list(self.builders.values())
+        if not builders and self.failed == self.count:
+            raise DataError(f"{file}: every row failed; nothing to diagnose")
+        if not builders:
+            known = ", ".join(sorted({way.model for way in self._ways.values()}))
+            raise DataError(f"{file}: no row of model {self.said.only!r}; models in it: {known}")
+        notes = [f"{file}: {note}" for note in self._notes()]
+        # A failure names no arm; together they are told with the first.
+        builders[0].failed = self.failed
+        notes += judge(builders, file)
+        unnamed = [build for build in builders if build.policy == _UNNAMED]
+        if unnamed and self.thoughts:
+            notes.append(f"{file}: answers hold thoughts, so the arm is read as think; pass --as to say otherwise")
+            for build in unnamed:
+                build.policy = "think"
+        return Found([_ended_by_count(build.done(questions)) for build in builders], notes)
 
-def _failed(row: Mapping[str, Any]) -> bool:
-    """A row that tells of an error instead of an answer."""
-    return any("error" in name for name in row) and any(
-        value not in (None, "", False, {}, [])
-        for name, value in row.items()
-        if name == "error" or name.startswith("error.") or name.endswith(".error")
-    )
-
-
-def _gold(value: Any) -> str | None:
-    if value in (None, "", [], {}):
-        return None
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    return final_answer(value if isinstance(value, str) else shown(value))
-
-
-def _seconds(value: Any, file: str, line: object, column: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError) as err:
-        raise DataError(
-            f"{file}, {place(line)}, column '{column}': {shown(value)} is no number of seconds"
-        ) from err
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _task(value: Any) -> str:
-    """`gsm8k/test` is gsm8k: the split that is always meant is not part of the name."""
-    return printable(str(value)).removesuffix("/test")
-
-
-def _content(gold: str | None, question: Any) -> int:
-    if gold:
-        return content_hash(gold)
-    return content_hash(question) if isinstance(question, str) and question else 0
-
-
-def _done(reader: _Reader, questions: Questions, said: Said) -> Found:
-    file, builders = reader.run.file, list(reader.builders.values())
-    if not builders and reader.failed == reader.count:
-        raise DataError(f"{file}: every row failed; nothing to diagnose")
-    if not builders:
-        known = ", ".join(reader.models)
-        raise DataError(f"{file}: no row of model {said.only!r}; models in it: {known}")
-    notes = list(_notes(reader, said))
-    # A failure names no arm; together they are told with the first.
-    builders[0].failed = reader.failed
-    notes += judge(builders, file)
-    unnamed = [build for build in builders if build.policy == _UNNAMED]
-    if unnamed and reader.thoughts:
-        notes.append(f"{file}: answers hold thoughts, so the arm is read as think; pass --as to say otherwise")
-        for build in unnamed:
-            build.policy = "think"
-    return Found([_ended_by_count(build.done(questions)) for build in builders], notes)
+    def _notes(self) -> Iterator[str]:
+        guessed = (f"{f}={printable(c)}" for f, c in self.columns.items() if f not in self.said.columns)
+        if listed := ", ".join(guessed):
+            yield f"columns guessed ({listed}); pass --map to say otherwise"
+        if "id" not in self.columns:
+            yield "no ids are stored; the position is taken for the id"
+        if self.numbered:
+            yield f"{self.numbered} rows repeat a question; they are read as further samples of it"
+        if self.failed:
+            yield f"{self.failed} rows failed and are left out; a failure is no wrong answer"
+        if self.ungraded:
+            heard = printable(self.columns["correct"]) if self.hearsay else None
+            rest = f"; '{heard}' is not used unless named: --map correct={heard}" if heard else ""
+            missing = "no gold" if heard else "neither a gold nor a verdict"
+            yield f"{self.ungraded} rows have {missing}, so they are kept but not judged{rest}"
 
 
 def _ended_by_count(arm: Arm) -> Arm:
     if arm.ended is None and arm.flag is not None and arm.tokens is None:
         return replace(arm, ended=arm.flag, criterion="stored flag")
     return with_counted_end(arm)
-
-
-def _notes(reader: _Reader, said: Said) -> Iterator[str]:
-    file = reader.run.file
-    guessed = ", ".join(f"{f}={printable(c)}" for f, c in reader.columns.items() if f not in said.columns)
-    if guessed:
-        yield f"{file}: columns guessed ({guessed}); pass --map to say otherwise"
-    if reader.positions:
-        yield f"{file}: no ids are stored; the position is taken for the id"
-    if reader.numbered:
-        yield f"{file}: {reader.numbered} rows repeat a question; they are read as further samples of it"
-    if reader.failed:
-        yield f"{file}: {reader.failed} rows failed and are left out; a failure is no wrong answer"
-    if reader.ungraded:
-        heard = reader.columns.get("correct") if reader.hearsay else None
-        rest = (
-            f"; '{printable(heard)}' is not used unless named: --map correct={printable(heard)}" if heard else ""
-        )
-        missing = "no gold" if heard else "neither a gold nor a verdict"
-        yield f"{file}: {reader.ungraded} rows have {missing}, so they are kept but not judged{rest}"

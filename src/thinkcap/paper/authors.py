@@ -13,7 +13,7 @@ from typing import Any
 from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import Arm, Questions
 from thinkcap.logs.builder import ArmBuilder
-from thinkcap.logs.documents import Listed, runs_in
+from thinkcap.logs.documents import RowList, runs_in
 from thinkcap.logs.place import numbered
 from thinkcap.logs.reading import Log, verdict, whole
 from thinkcap.logs.said import Found, Said
@@ -116,20 +116,25 @@ def _named(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list
     """Named runs, each with rows of its own, wherever they lie."""
     builders = []
     for listed in runs_in(data, path.name):
-        told = listed.run.about
+        told = listed.heading.about
         meta = {**(data.get("meta") or {}), "model": told.get("model"), "benchmark": told.get("task", "")}
         about = about_run({"meta": meta | {"seed": told.get("seed")}}, path, len(listed.rows))
-        found = ("think" if listed.run.mode == "think" else "nothink", listed.run.budget)
+        found = ("think" if listed.heading.mode == "think" else "nothink", listed.heading.budget)
         build = ArmBuilder(path.name, *found, **about, provenance={"format": Format.SWEEP})
         _plain(build, listed.rows, path, listed.keys)
         builders.append(build)
     return finish(builders, questions), []
 
 
-def _is_named(listed: Listed) -> bool:
+def _is_named(listed: RowList) -> bool:
     """Rows as the authors write them, under a name that says mode and budget and nothing else."""
     names = {"idx", "correct", "tokens"} <= set(listed.rows[0])
-    return names and bool(listed.run.mode and listed.run.budget) and not listed.run.name and listed.ids is None
+    return (
+        names
+        and bool(listed.heading.mode and listed.heading.budget)
+        and not listed.heading.name
+        and listed.ids is None
+    )
 
 
 def _single(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list[str]]:

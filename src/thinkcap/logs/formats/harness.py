@@ -16,7 +16,7 @@ from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import Questions, content_hash
 from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.judge import final_answer, judge
-from thinkcap.logs.reading import Log, json_of, verdict
+from thinkcap.logs.reading import Log, verdict
 from thinkcap.logs.said import Found, Said, served_as
 from thinkcap.logs.thoughts import divide, shows_thought
 
@@ -140,5 +140,5 @@ def _model_beside(path: Path) -> str:
     beside = path.parent / f"results_{stamp[1]}.json" if stamp else None
     if beside is None or not beside.is_file():
         return ""
-    data = json_of(beside)
+    data = Log(beside).document
     return str(data.get("model_name") or data.get("model_source") or "") if isinstance(data, Mapping) else ""

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import RIGHT, WRONG, Arm, Questions, Stages, content_hash
-from thinkcap.logs.labels import split_label
-from thinkcap.logs.memory import Memory
+from thinkcap.logs.memory import Memory, parquet_cost
 from thinkcap.logs.models import canonical, same_model
+from thinkcap.logs.modes import split_label
 from thinkcap.logs.reading import Log, printable
 from thinkcap.logs.said import Found, Said
-from thinkcap.logs.tables import parquet_cost
 
 _NEEDED = (
     "question",
