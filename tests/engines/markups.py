@@ -1,46 +1,182 @@
-"""The bundled model under other marks: the same weights, its two tags renamed in tokenizer and template."""
+"""The bundled model under six other markups: the same weights, its two tags renamed in tokenizer and template.
+
+gguf_of(folder, MARKUPS["brackets"])          # for llama.cpp
+hf_of(folder, MARKUPS["brackets"])            # for transformers and vLLM
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
+import struct
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from thinkcap.model import pebble_gguf
+from thinkcap.model import pebble_gguf, pebble_hf
 
-MARKS = {"brackets": (b"[THINK]", b"[/THINK]"), "control": (b"<|cot|>", b"<|/cot|>")}
-"""Each mark as long as the one it replaces, so that nothing in the file moves."""
-
-
-def renamed(path: Path, name: str) -> Path:
-    """A GGUF whose two tags are called otherwise."""
-    opened, closed = MARKS[name]
-    path.write_bytes(pebble_gguf().read_bytes().replace(b"</think>", closed).replace(b"<think>", opened))
-    return path
+_OPEN, _CLOSE = "<think>", "</think>"
+_CONTROL = 3
+"""GGUF's type of a control token."""
 
 
-def opened_by_prompt(path: Path) -> Path:
-    """A GGUF whose template opens the thought itself, unless thinking is off."""
+@dataclass(frozen=True)
+class Markup:
+    """What is renamed, and what the prompt does: `end` is the template's last part, the generation prompt."""
+
+    name: str
+    open_tag: str = _OPEN
+    close_tag: str = _CLOSE
+    special: bool = False
+    """The marks are control tokens."""
+    end: str = ""
+    off: Any = None
+    """What the dialect must find: arguments that turn thinking off, or the word that does."""
+    opens: bool = False
+    levels: tuple[str, ...] = ()
+
+    @property
+    def template(self) -> str:
+        plain = (pebble_hf() / "chat_template.jinja").read_text("utf-8")
+        head, asked, tail = plain.rpartition("{%- if add_generation_prompt %}")
+        if self.name == "word":
+            head = head.replace("+ content + '<|im_end|>", "+ content.replace('\\n/no_think', '') + '<|im_end|>")
+        if self.levels:
+            head = _LEVEL + head
+        whole = head + (self.end or asked + tail)
+        return whole.replace(_CLOSE, self.close_tag).replace(_OPEN, self.open_tag)
+
+
+def _ending(condition: str, off: str, on: str = "") -> str:
+    return (
+        "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}"
+        f"{{%- if {condition} %}}{{{{- {off!r} }}}}{{%- else %}}{{{{- {on!r} }}}}{{%- endif %}}{{%- endif %}}"
+    )
+
+
+_EMPTY = "<think>\n\n</think>\n\n"
+_LEVEL = """\
+{%- set reasoning_effort = reasoning_effort | default('medium') %}
+{%- if reasoning_effort in ('low', 'high') %}
+    {{- '<|im_start|>system\\nReasoning: ' + reasoning_effort + '<|im_end|>\\n' }}
+{%- endif %}
+"""
+MARKUPS = {
+    m.name: m
+    for m in (
+        Markup("channel", "<|channel>thought", "<channel|>", special=True, off={"enable_thinking": False}),
+        Markup("brackets", "[THINK]", "[/THINK]", special=True, off={"enable_thinking": False}),
+        Markup(
+            "colon",
+            "<think:pebble>",
+            "</think:pebble>",
+            end=_ending("reasoning_effort is defined and reasoning_effort == 'no_think'", _EMPTY),
+            off={"reasoning_effort": "no_think"},
+        ),
+        Markup(
+            "opened",
+            end=_ending("thinking is defined and not thinking", _EMPTY, "<think>\n"),
+            off={"thinking": False},
+            opens=True,
+        ),
+        Markup(
+            "word",
+            "<reasoning>",
+            "</reasoning>",
+            end=_ending("messages[-1].content.endswith('/no_think')", _EMPTY),
+            off="/no_think",
+        ),
+        Markup(
+            "effort",
+            "<|think_start|>",
+            "<|think_end|>",
+            special=True,
+            end="{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}",
+            levels=("low", "medium", "high"),
+        ),
+    )
+}
+"""A channel markup, brackets, a tag with a colon, a prompt that opens, an off word, effort alone."""
+
+
+def gguf_of(folder: Path, markup: Markup) -> Path:
+    """A GGUF whose two tags are called otherwise; tensors stay as they are, at places relative to their start."""
     raw = pebble_gguf().read_bytes()
-    start, end = raw.index(b"{%- if messages[0].role"), raw.rindex(b"{%- endif %}") + len(b"{%- endif %}")
-    room = end - start - len(_OPENS.encode()) - len("{#-#}")
-    assert room >= 0
-    path.write_bytes(raw[:start] + b"{#" + b" " * room + b"-#}" + _OPENS.encode() + raw[end:])
+    version, tensors, count = struct.unpack_from("<IQQ", raw, 4)
+    at, out = 24, bytearray(raw[:24])
+    for _ in range(count):
+        start = at
+        key, at = _text(raw, at)
+        (kind,) = struct.unpack_from("<I", raw, at)
+        end = _after(raw, at + 4, kind)
+        if key == "tokenizer.chat_template":
+            out += raw[start : at + 4] + _written(markup.template)
+        elif key == "tokenizer.ggml.tokens":
+            out += raw[start : at + 16] + b"".join(map(_written, _renamed(raw, at + 16, markup)))
+        elif key == "tokenizer.ggml.token_type" and markup.special:
+            out += raw[start : end - 8] + struct.pack("<2i", _CONTROL, _CONTROL)
+        else:
+            out += raw[start:end]
+        at = end
+    start = at
+    for _ in range(tensors):
+        _, at = _text(raw, at)
+        (dimensions,) = struct.unpack_from("<I", raw, at)
+        at += 4 + 8 * dimensions + 12
+    out += raw[start:at]
+    out += bytes(-len(out) % 32)
+    path = folder / f"pebble-{markup.name}.gguf"
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bytes(out) + raw[at + (-at % 32) :])
+    assert version >= 2
     return path
 
 
-_OPENS = """\
-{%- for message in messages %}
-    {%- if message.role == 'assistant' %}
-        {%- set parts = message.content.split('</think>') %}
-        {{- '<|im_start|>assistant\\n' + parts[-1].lstrip('\\n') + '<|im_end|>\\n' }}
-    {%- else %}
-        {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
-    {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\\n' }}
-    {%- if enable_thinking is defined and enable_thinking is false %}
-        {{- '<think>\\n\\n</think>\\n\\n' }}
-    {%- else %}
-        {{- '<think>\\n' }}
-    {%- endif %}
-{%- endif %}"""
+def _renamed(raw: bytes, at: int, markup: Markup) -> list[str]:
+    (count,) = struct.unpack_from("<Q", raw, at - 8)
+    tokens = []
+    for _ in range(count):
+        token, at = _text(raw, at)
+        tokens.append(token)
+    assert tokens[-2:] == [_OPEN, _CLOSE]
+    return [*tokens[:-2], markup.open_tag, markup.close_tag]
+
+
+def _text(raw: bytes, at: int) -> tuple[str, int]:
+    (size,) = struct.unpack_from("<Q", raw, at)
+    return raw[at + 8 : at + 8 + size].decode(), at + 8 + size
+
+
+def _written(text: str) -> bytes:
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def _after(raw: bytes, at: int, kind: int) -> int:
+    """Where a value of GGUF's metadata ends."""
+    sizes = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+    if kind == 8:
+        return _text(raw, at)[1]
+    if kind != 9:
+        return at + sizes[kind]
+    inner, count = struct.unpack_from("<IQ", raw, at)
+    at += 12
+    for _ in range(count):
+        at = _after(raw, at, inner)
+    return at
+
+
+def hf_of(folder: Path, markup: Markup) -> Path:
+    """A folder for transformers and vLLM, named so that its name tells nothing."""
+    made = folder / f"pebble-{markup.name}"
+    shutil.copytree(pebble_hf(), made)
+    names = {_OPEN: markup.open_tag, _CLOSE: markup.close_tag}
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        said = json.loads((made / file).read_text("utf-8"))
+        tokens = said.get("added_tokens") or list(said["added_tokens_decoder"].values())
+        for token in tokens:
+            if token["content"] in names:
+                token["content"] = names[token["content"]]
+                token["special"] = markup.special
+        (made / file).write_text(json.dumps(said, ensure_ascii=False), "utf-8")
+    (made / "chat_template.jinja").write_text(markup.template, "utf-8")
+    return made

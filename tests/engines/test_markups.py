@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from markups import MARKS, opened_by_prompt, renamed
+from markups import MARKUPS, Markup, gguf_of
 
 from thinkcap import api
-from thinkcap.core.engine import Engine, complete
+from thinkcap.core.engine import Engine, EngineCard, complete
 from thinkcap.core.flow import drive
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Completion, Question, Request
+from thinkcap.dialects import of_template
 from thinkcap.engines import open_engine
 from thinkcap.policies.registry import policy
 
@@ -24,10 +26,25 @@ WHOLE = 400
 CUT = 60
 
 
-@pytest.fixture(scope="module", params=[*MARKS, "opened"])
-def other(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    path = tmp_path_factory.mktemp("markup") / "pebble.gguf"
-    return request.param, opened_by_prompt(path) if request.param == "opened" else renamed(path, request.param)
+@pytest.fixture(scope="module", params=MARKUPS.values(), ids=lambda m: m.name)
+def markup(request: pytest.FixtureRequest) -> Markup:
+    found: Markup = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def path(markup: Markup, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return gguf_of(tmp_path_factory.mktemp("markup"), markup)
+
+
+def test_the_template_tells_all(markup: Markup) -> None:
+    found = of_template(markup.template)
+    assert (found.open_tag, found.close_tag) == (markup.open_tag, markup.close_tag)
+    assert (found.open, found.close) == (f"{markup.open_tag}\n", f"\n{markup.close_tag}\n\n")
+    assert found.prompt_opens_when_on == markup.opens
+    assert found.thinking == ("always" if markup.levels else "switch")
+    assert (found.off or found.off_by_message) == markup.off
+    assert found.levels == markup.levels
 
 
 async def asked(engine: Engine, mode: str, budget: int) -> tuple[Completion, str, str]:
@@ -38,29 +55,32 @@ async def asked(engine: Engine, mode: str, budget: int) -> tuple[Completion, str
     return found, *("".join(d.text for d in shown if d.channel == c) for c in ("thought", "answer"))
 
 
-async def test_thought_and_answer_are_the_original_ones(other: tuple[str, Path]) -> None:
-    name, path = other
+async def test_thought_and_answer_are_the_original_ones(markup: Markup, path: Path) -> None:
     seen = []
     for model in ("bundled", str(path)):
         engine = await open_engine(model, concurrency=2)
-        card = engine.card
-        assert card.switch == "native"
+        card, other = engine.card, model != "bundled"
         assert card.dialect_by == "template"
         assert card.close_id is not None
-        if model != "bundled" and name in MARKS:
-            assert (card.open_tag, card.close_tag) == tuple(m.decode() for m in MARKS[name])
-        ways = []
+        if other:
+            assert (card.open_tag, card.close_tag) == (markup.open_tag, markup.close_tag)
+            assert card.switch == ("none" if markup.levels else "native")
+            assert card.levels == markup.levels
+        ways: list[Any] = []
         for mode, budget in (("think", WHOLE), ("think", CUT), ("nothink", WHOLE)):
+            if mode == "nothink" and markup.levels:
+                continue
             # What the prompt has opened the model does not write: two tokens, the mark and its line end.
-            saved = 2 if model != "bundled" and name == "opened" and mode == "think" else 0
+            saved = 2 if other and markup.opens and mode == "think" else 0
             found, thought, answer = await asked(engine, mode, budget - saved)
             assert thought == (found.thought or "")
             assert answer == (found.answer or "")
             ways.append(
                 (found.thought, found.answer, found.ended, found.think_tokens + (saved if found.thought else 0))
             )
-        closed = await drive(policy("close", card.spoken(PROMPTS))(QUESTION, CUT + 40), engine, cap=CUT + 40)
-        ways.append(closed.answer.text if name != "opened" else bool(closed.answer.text))
+        cap = CUT + 40 - (2 if other and markup.opens else 0)
+        closed = await drive(policy("close", card.spoken(PROMPTS))(QUESTION, cap), engine, cap=cap)
+        ways.append(closed.answer.text)
         assert closed.steps[-1].completion.forced > 0
         seen.append(ways)
         await engine.aclose()
@@ -68,41 +88,37 @@ async def test_thought_and_answer_are_the_original_ones(other: tuple[str, Path])
 
 
 @pytest.mark.slow
-def test_a_study_finds_the_original_accuracies(other: tuple[str, Path], tmp_path: Path) -> None:
-    name, path = other
+def test_a_study_finds_the_original_accuracies(markup: Markup, path: Path, tmp_path: Path) -> None:
     found = []
+    # Thoughts that the prompt opens are two tokens shorter, so only where none is cut are the cells the same.
+    budgets = [768] if markup.opens else [128]
+    policies = "think[heuristic],close,split" + ("" if markup.levels else ",nothink,iris")
     for model in ("bundled", str(path)):
-        options = {"policies": "nothink,think[heuristic],close,iris", "limit": 6}
-        # Thoughts that the prompt opens are two tokens shorter, so only where none is cut are the cells the same.
-        budgets = [768] if name == "opened" else [128]
-        summary = api.study(model=model, out=str(tmp_path / f"{model[-4:]}"), budgets=budgets, **options)
+        out = str(tmp_path / f"{model[-4:]}")
+        summary = api.study(model=model, out=out, budgets=budgets, policies=policies, limit=6)
         found.append([(c["policy"], c["budget"], c["accuracy"]) for c in summary["cells"]])
     assert found[0] == found[1]
     assert any(accuracy > 0 for *_, accuracy in found[0])
 
 
-async def test_a_dialect_of_ones_own_overrides(other: tuple[str, Path], tmp_path: Path) -> None:
-    name, path = other
-    if name == "opened":
-        pytest.skip("its marks are the common ones")
-    opened, closed = (m.decode() for m in MARKS[name])
+async def test_a_dialect_of_ones_own_overrides(tmp_path: Path) -> None:
+    markup = MARKUPS["brackets"]
     file = tmp_path / "mine.toml"
     file.write_text(
-        f'thinking = "switch"\nopen_tag = "{opened}"\nclose_tag = "{closed}"\n'
-        f'close = "\\n{closed}\\n\\n"\non = {{enable_thinking = true}}\noff = {{enable_thinking = false}}\n'
+        f'thinking = "switch"\nopen_tag = "{markup.open_tag}"\nclose_tag = "{markup.close_tag}"\n'
+        f'close = "\\n{markup.close_tag}\\n\\n"\non = {{enable_thinking = true}}\n'
+        f"off = {{enable_thinking = false}}\n"
     )
-    engine = await open_engine(str(path), concurrency=1, dialect=str(file))
+    engine = await open_engine(str(gguf_of(tmp_path, markup)), concurrency=1, dialect=str(file))
     assert (engine.card.dialect, engine.card.dialect_by) == ("mine", "option")
     found = await complete(engine, Request(QUESTION, "think", WHOLE, stage="s"))
     assert found.thought
     assert found.answer
-    assert closed not in found.answer
+    assert markup.close_tag not in found.answer
     await engine.aclose()
 
 
 def test_prompts_of_ones_own_stay() -> None:
-    from thinkcap.core.engine import EngineCard
-
     card = EngineCard("scripted", "m", "f", "ids", closing="\n[/THINK]\n\n")
     assert card.spoken(PROMPTS).close == "\n[/THINK]\n\n"
     assert card.spoken(PROMPTS).project == "\n[/THINK]\n\nThe final answer:"

@@ -13,8 +13,8 @@ from thinkcap.core.engine import EngineCard, check_effort
 from thinkcap.core.errors import ConfigError, Unsupported
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Message, Question, Request, Span
-from thinkcap.dialects import QWEN, Dialect, named
-from thinkcap.engines.speech import Speech, chosen_dialect, found_dialect
+from thinkcap.dialects import QWEN, Dialect, chosen, named
+from thinkcap.engines.speech import Speech, found_dialect
 
 QUESTION = Question("q", ({"role": "user", "content": "Hi"},))
 
@@ -82,12 +82,12 @@ async def test_a_word_in_a_message_turns_it_off() -> None:
 
 def test_a_wrong_choice_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="unknown dialect 'qwen33'"):
-        chosen_dialect("qwen33")
+        chosen("qwen33")
     with pytest.raises(ConfigError, match="no dialect file at"):
-        chosen_dialect(str(tmp_path / "none.toml"))
+        chosen(str(tmp_path / "none.toml"))
     (tmp_path / "bad.toml").write_text('thinkin = "switch"\n')
     with pytest.raises(ConfigError, match="unknown key 'thinkin'"):
-        chosen_dialect(str(tmp_path / "bad.toml"))
+        chosen(str(tmp_path / "bad.toml"))
 
 
 def test_recommended_sampling_is_the_makers_or_refused(tmp_path: Path) -> None:

@@ -48,6 +48,12 @@ _OPTIONS = (
         help="How the end of a chain is known: as observed, or by a flag in the log.",
     ),
     click.option(
+        "--dialect",
+        default="",
+        metavar="NAME",
+        help="How thoughts are marked: a known dialect or a TOML file; by default as the log shows.",
+    ),
+    click.option(
         "--memory",
         metavar="SIZE",
         default="1GB",
@@ -69,6 +75,7 @@ def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
         named: tuple[str, ...],
         stop: str,
         memory: str,
+        dialect: str,
         **options: Any,
     ) -> Any:
         from thinkcap.logs.columns import parse_map, parse_set
@@ -81,6 +88,7 @@ def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
             "named": tuple(parse_set(text) for text in named),
             "stop": stop,
             "memory": parse_size(memory),
+            "dialect": dialect,
         }
         return command(*args, reading=said, **options)
 

@@ -117,11 +117,13 @@ def parted(text: str, marks: Marks = PLAIN, *, unclosed: bool = False) -> Parted
     (Parted(thought=' 2+3', reply='5'), Parted(thought=None, reply=''), Parted(thought=None, reply=' 2+3'))
     """
     open_tag, close_tag = marks.open_tag, marks.close_tag
-    closed, opened = text.rfind(close_tag), text.rfind(open_tag)
+    closed, opened = text.rfind(close_tag), text.rfind(open_tag) if open_tag else -1
     if opened > closed and not unclosed:
         return Parted(None, text[closed + len(close_tag) if closed >= 0 else 0 : opened])
     thought, tag, reply = text.rpartition(close_tag)
-    return Parted(thought.replace(open_tag, " ") if tag else None, reply.replace(open_tag, " "))
+    if open_tag:
+        thought, reply = thought.replace(open_tag, " "), reply.replace(open_tag, " ")
+    return Parted(thought if tag else None, reply)
 
 
 @dataclass

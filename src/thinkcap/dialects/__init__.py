@@ -1,13 +1,16 @@
 """How models think: what turns a thought on and off, what stands around it, and how that is found out.
 
 A `Dialect` says it of one model; `of_template` reads it out of a chat template, `named` and `of_model` look it up
-in the table of known ones. Other rooms import these names and nothing behind them.
+in the table of known ones, `chosen` takes a user's own, `recognised` tells one by stored texts. Other rooms import
+these names and nothing behind them.
 """
 
 from thinkcap.dialects.dialect import QWEN, Dialect
-from thinkcap.dialects.known import KNOWN, named, of_model
+from thinkcap.dialects.known import KNOWN
+from thinkcap.dialects.naming import chosen, named, of_model
+from thinkcap.dialects.recognising import recognised
 
-__all__ = ["KNOWN", "QWEN", "Dialect", "named", "of_model", "of_template"]
+__all__ = ["KNOWN", "QWEN", "Dialect", "chosen", "named", "of_model", "of_template", "recognised"]
 
 
 def of_template(source: str, *, bos_token: str = "", eos_token: str = "") -> Dialect:

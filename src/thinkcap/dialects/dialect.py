@@ -103,8 +103,11 @@ class Dialect:
 
     @property
     def levels(self) -> tuple[Any, ...]:
-        """Levels of effort, the lowest first; empty where there are none."""
-        return tuple(self.effort["values"]) if self.effort else ()
+        """Levels of effort, the lowest first, without one that turns thinking off; empty where there are none."""
+        if not self.effort:
+            return ()
+        off = (self.off or {}).get(self.effort["name"])
+        return tuple(level for level in self.effort["values"] if level != off)
 
     def switches(self, mode: Mode) -> dict[str, Any]:
         """Template arguments for a mode; empty where nothing needs to be said."""

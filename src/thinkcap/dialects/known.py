@@ -1,20 +1,11 @@
-"""Dialects by name, for servers that show no template, and what no template says of those that do.
-
->>> named("kimi-vl").close_tag
-'◁/think▷'
->>> of_model("Qwen/Qwen3-8B").name
-'qwen3'
-"""
+"""The table of known dialects, for servers that show no template, and for what no template says."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from thinkcap.core.errors import ConfigError
-from thinkcap.core.names import nearest
 from thinkcap.core.types import Sampling
 from thinkcap.dialects.dialect import QWEN, Dialect
 
@@ -192,13 +183,32 @@ _TABLE: Mapping[str, Dialect] = {
     "nemotron-3": replace(
         _OPENED, close="\n</think>\n", off_writes="<think></think>", sampling=_FLAT,
     ),
+    "gemma-4": Dialect(
+        thinking="switch", default="off", on={"enable_thinking": True}, off={"enable_thinking": False},
+        open_tag="<|channel>thought", close_tag="<channel|>", open="<|channel>thought\n", close="<channel|>",
+        off_writes="<|channel>thought\n<channel|>", end_of_turn="<turn|>", interleaved=True,
+        header="<|turn>model\n", tool_open="<|tool_call>", thought_fields=("reasoning_content",),
+        closes_implicitly=("<|tool_call>",), markers_special=True, sampling=Sampling(1.0, 0.95),
+    ),
+    "seed-oss": replace(
+        _ALWAYS, thinking="switch", off={"thinking_budget": 0}, prompt_opens_when_on=False,
+        open_tag="<seed:think>", close_tag="</seed:think>", open="<seed:think>", close="</seed:think>",
+        native_budget="thinking_budget", end_of_turn="<seed:eos>", header="<seed:bos>assistant\n",
+        tool_open="<seed:tool_call>", closes_implicitly=("<seed:tool_call>",), sampling=Sampling(1.1, 0.95),
+    ),
+    "apriel-1.6": Dialect(
+        thinking="always", default="on", on={}, open_tag="Here are my reasoning steps:\n",
+        close_tag="[BEGIN FINAL RESPONSE]", open="Here are my reasoning steps:\n",
+        close="\n[BEGIN FINAL RESPONSE]\n", prompt_opens_when_on=True, answer_close="[END FINAL RESPONSE]",
+        end_of_turn="<|end|>", header="<|begin_assistant|>\n", tool_open="<tool_calls>", sampling=Sampling(0.6),
+    ),
     "none": Dialect(on={}, off_writes=""),
 }  # fmt: skip
 KNOWN: Mapping[str, Dialect] = MappingProxyType(
     {name: replace(dialect, name=name, found_by="table") for name, dialect in _TABLE.items()}
 )
 
-_MODELS = (
+MODELS = (
     (r"qwen-?3[._]?(5|6|7|8)|qwen3-next", "qwen3.5"),
     (r"qwen-?3.*(coder|instruct|embedding|vl-\d+b-instruct)", "none"),
     (r"qwen-?3.*thinking|qwq", "qwq"),
@@ -224,61 +234,7 @@ _MODELS = (
     (r"minimax-?m2", "minimax-m2"),
     (r"smollm3", "smollm3"),
     (r"nemotron-?3", "nemotron-3"),
+    (r"gemma-?4", "gemma-4"),
+    (r"seed-?oss", "seed-oss"),
+    (r"apriel", "apriel-1.6"),
 )
-
-
-def named(name: str) -> Dialect:
-    """The dialect a user names in a configuration."""
-    if name not in KNOWN:
-        raise ConfigError(f"unknown dialect '{name}'{nearest(name, list(KNOWN))}; known: {', '.join(KNOWN)}")
-    return KNOWN[name]
-
-
-def of_model(model: str) -> Dialect | None:
-    """What a model's name suggests, for servers that show nothing else."""
-    plain = model.rpartition("/")[2].lower()
-    name = next((name for pattern, name in _MODELS if re.search(pattern, plain)), None)
-    return None if name is None else replace(KNOWN[name], found_by="model name")
-
-
-def completed(found: Dialect) -> Dialect:
-    """A dialect read from a template, with what the known one of the same marks adds."""
-    family = [d for d in KNOWN.values() if d.open_tag and _same_marks(d, found)]
-    if not family:
-        return found
-    alike = max(family, key=lambda known: _likeness(known, found))
-    made = replace(
-        found,
-        name=alike.name if (alike.thinking, alike.close) == (found.thinking, found.close) else "",
-        sampling=found.sampling or (alike.sampling if _calls_alike(alike, found) else None),
-        markers_special=alike.markers_special,
-        end_of_turn=found.end_of_turn or alike.end_of_turn,
-        answer_open_alone=found.answer_open_alone or alike.answer_open_alone,
-        closes_implicitly=found.closes_implicitly or (alike.closes_implicitly if found.interleaved else ()),
-    )
-    if alike.name == "muse-glimmer":
-        # Its levels are its server's: the template takes any word for one.
-        made = replace(
-            made,
-            name=alike.name,
-            thinking="switch",
-            off=alike.off,
-            off_writes=alike.off_writes,
-            effort=alike.effort,
-        )
-    return made
-
-
-def _likeness(known: Dialect, found: Dialect) -> int:
-    told = ("thinking", "off", "close", "off_writes", "default", "tool_open", "answer_open", "effort")
-    return sum(getattr(known, name) == getattr(found, name) for name in told)
-
-
-def _calls_alike(known: Dialect, found: Dialect) -> bool:
-    """Makers advise on their own models; one that only borrowed the marks mostly has other tool calls, or none."""
-    return not known.tool_open or known.tool_open.strip() == (found.tool_open or "").strip()
-
-
-def _same_marks(known: Dialect, found: Dialect) -> bool:
-    marks = ("open_tag", "close_tag", "header", "prompt_opens_when_on", "open")
-    return all(getattr(known, m) == getattr(found, m) for m in marks)

@@ -83,6 +83,10 @@ class Switching:
                 if not any(isinstance(v, str) for v in said) and _LEVELS.search(name):
                     # Whatever is said goes into a system text: the usual levels do.
                     said += [] if self._is_flag(name) else ["low", "medium", "high"]
+                usual = self.template.fallback(name)
+                if said and isinstance(usual, str) and re.fullmatch(r"\w{1,12}", usual):
+                    # A level that nothing is compared with, since it changes nothing.
+                    said.append(usual)
                 if "budget" in name:
                     yield from ((name, value) for value in (0, 512))
                 elif _LEVELS.search(name) and "low" in said and not self._is_flag(name):
@@ -120,6 +124,8 @@ class Switching:
         texts = {_value(k): t for k, t in self.switches[name].items()}
         offs = [v for v in texts if self._is_off(name, v, texts)]
         ons = [v for v in texts if v not in offs and not (v is False and not self._negative(name))]
+        # One compared with words alone takes False for any other value: only what changes something is off.
+        offs = [v for v in offs if any(texts[v] != texts[o] for o in ons)] if ons else offs
         if not offs or (len(set(texts.values())) < 2 and texts[offs[0]] == self.plain):
             return None
         off = offs[0]

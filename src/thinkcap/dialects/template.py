@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from thinkcap.dialects.completing import completed
 from thinkcap.dialects.conversations import ANSWER, QUESTION, SECOND, THOUGHT, said, shows
 from thinkcap.dialects.dialect import Dialect
-from thinkcap.dialects.known import completed
 from thinkcap.dialects.rendering import Template, user
 from thinkcap.dialects.switching import HISTORY, Switching
 from thinkcap.dialects.turns import NAMELESS_END, Turns

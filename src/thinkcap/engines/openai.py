@@ -21,13 +21,13 @@ from thinkcap.core.errors import ConfigError, EngineGarbled, EngineRefused, Unsu
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import GREEDY, Mode, Question, Request
-from thinkcap.dialects import of_model
+from thinkcap.dialects import chosen, of_model
 from thinkcap.engines.canary import Watched
 from thinkcap.engines.chat import WIRES, ChatEngine, Wire
 from thinkcap.engines.client import Client
 from thinkcap.engines.llama_server import LlamaServer
 from thinkcap.engines.retry import RetryPolicy, key_from_environment
-from thinkcap.engines.speech import COMMON, NothinkBy, Speech, check_nothink_by, chosen_dialect, found_dialect
+from thinkcap.engines.speech import COMMON, NothinkBy, Speech, check_nothink_by, found_dialect
 from thinkcap.engines.vllm import VllmServer
 
 Kind = Literal["llama-server", "vllm", "other"]
@@ -55,7 +55,7 @@ async def open_engine(
     continued, and that its answers begin inside the thought. With `cuts_overrun` an answer beyond its limit is cut
     to what fits, and says so; without, it is an error."""
     check_nothink_by(nothink_by)
-    chosen_dialect(dialect)
+    chosen(dialect)
     if transport not in ("auto", "ids", "chat"):
         raise ConfigError(f"unknown transport '{transport}'{nearest(transport, ['auto', 'ids', 'chat'])}")
     base, name = _address(model)
@@ -265,7 +265,7 @@ async def _by_behaviour(
     client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, dialect: str, opens: bool
 ) -> tuple[Speech, Wire]:
     """A server that shows no template: the known switches are tried on a short question."""
-    spoken = chosen_dialect(dialect) or of_model(facts.name) or COMMON
+    spoken = chosen(dialect) or of_model(facts.name) or COMMON
     marks = spoken.marks
     blank = Speech(spoken, "native", prompts, opens=opens)
     question = Question("probe", ({"role": "user", "content": "What is 17 + 25?"},))

@@ -10,11 +10,9 @@ found, stands on the card, so that every run says it.
 from __future__ import annotations
 
 import asyncio
-import tomllib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from thinkcap.core.engine import Switch
@@ -22,7 +20,7 @@ from thinkcap.core.errors import ConfigError, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Message, Mode, Request, Span
-from thinkcap.dialects import QWEN, Dialect, named, of_model, of_template
+from thinkcap.dialects import QWEN, Dialect, chosen, of_model, of_template
 
 NothinkBy = Literal["auto", "native", "block", "prompt"]
 Render = Callable[[Sequence[Message], Mapping[str, Any]], Awaitable[str]]
@@ -45,31 +43,12 @@ def check_nothink_by(value: str) -> None:
         raise ConfigError(f"unknown way '{value}' to turn thinking off{nearest(value, get_args(NothinkBy))}")
 
 
-def chosen_dialect(wanted: str) -> Dialect | None:
-    """What a user names: nothing, a known dialect, or a TOML file of their own."""
-    if not wanted:
-        return None
-    if not wanted.endswith(".toml"):
-        return replace(named(wanted), found_by="option")
-    path = Path(wanted).expanduser()
-    try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(
-            f"no dialect file at '{path}'; wanted a TOML file with thinking, open_tag and close_tag"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as err:
-        raise ConfigError(f"cannot read '{path}' as TOML: {err}") from err
-    made = Dialect.from_mapping(said, f"'{path}'")
-    return replace(made, found_by="option", name=made.name or path.stem)
-
-
 async def found_dialect(
     template: str, wanted: str = "", *, model: str = "", render: Render | None = None
 ) -> Dialect:
     """The one that was asked for, else the template's, else what the server's own rendering or the name shows."""
-    if chosen := chosen_dialect(wanted):
-        return chosen
+    if mine := chosen(wanted):
+        return mine
     if template:
         return await asyncio.to_thread(_read_template, template)
     shown = await _rendered(render) if render else None

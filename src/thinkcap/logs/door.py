@@ -52,6 +52,7 @@ def read(
     named: Sequence[Mapping[str, str]] = (),
     stop: str = "event",
     memory: int = DEFAULT,
+    dialect: str = "",
 ) -> Records:
     """All logs as one set of records.
 
@@ -72,6 +73,7 @@ def read(
             _each(budgets, i, len(files), "--budget"),
             model,
             _each(named, i, len(files), "--set") or {},
+            dialect,
         )
         found = _one(Log(file, bound), questions, said)
         # Two runs may have one name: then the second carries a number, or they would be taken for one run.

@@ -20,7 +20,7 @@ from thinkcap.logs.judge import final_answer, judge
 from thinkcap.logs.modes import Mode, read_mode, split_label
 from thinkcap.logs.reading import Log, place, printable, refused, shown, verdict, whole
 from thinkcap.logs.said import Found, Said, served_as
-from thinkcap.logs.thoughts import divide, opened_before, shows_thought
+from thinkcap.logs.thoughts import Thoughts, thoughts
 
 _LOOKED_AT = 200
 """Rows whose names and values decide which column is what."""
@@ -68,10 +68,14 @@ def read_rows(rows: Numbered, heading: Heading, questions: Questions, said: Said
             f"{log.path}, {place(head[0][0])}: no column for 'correct' or 'output' among {names}; "
             f"name one: --map correct=COLUMN or --map output=COLUMN"
         )
+    texts = [t for row in values if isinstance(t := row.get(columns.get("output", "")), str)]
+    model = (
+        values[0].get(columns.get("model", "")) or heading.told("model") or said.named.get("model") or said.only
+    )
+    marked = thoughts(said.dialect, model=str(model or ""), texts=texts)
     # The template opened the thought where answers close one that they did not open.
-    texts = (row.get(columns.get("output", "")) for row in values)
-    opened = any(isinstance(t, str) and opened_before(t) for t in texts)
-    reader = _Reader(heading, columns, said, log, opened)
+    opened = any(map(marked.opened_before, texts))
+    reader = _Reader(heading, columns, said, log, marked, opened)
     for line, row in chain(head, source):
         reader.add(_Row(flat(row), columns, heading.file, line))
     return reader.done(questions)
@@ -150,7 +154,10 @@ class _Way(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, heading: Heading, columns: dict[str, str], said: Said, log: Log, opened: bool) -> None:
+    def __init__(
+        self, heading: Heading, columns: dict[str, str], said: Said, log: Log, marked: Thoughts, opened: bool
+    ) -> None:
+        self.marked = marked
         self.heading, self.columns, self.said, self.memory = heading, columns, said, log.memory
         self.opened = opened and "reasoning" not in columns
         # Beside outputs we read the answers ourselves; `upstream_correct` is somebody's word on them.
@@ -172,11 +179,11 @@ class _Reader:
         gradable = None if output is None else gold
         logged = self._verdict(row, lenient=gradable is not None or self.hearsay)
         build, name = self._place(row, way, sampled=output is not None)
-        parts = divide(output or "", opened=self.opened)
+        parts = self.marked.divide(output or "", opened=self.opened)
         thought = row.text("reasoning") or parts.thought
-        self.thoughts += bool(thought) or shows_thought(output or "")
+        self.thoughts += bool(thought) or self.marked.shown_in(output or "")
         extra = self._extra(row)
-        if shows_thought(output or "") or self.opened:
+        if self.marked.shown_in(output or "") or self.opened:
             extra["unclosed"] = not parts.closed
         if gold is not None:
             extra["gold"] = gold

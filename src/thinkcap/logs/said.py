@@ -19,7 +19,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Said:
-    """--map, --as, --budget, --model and --set."""
+    """--map, --as, --budget, --model, --set and --dialect."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     policy: str | None = None
@@ -28,6 +28,8 @@ class Said:
     """Rows of this model alone."""
     named: Mapping[str, str] = field(default_factory=dict)
     """model, task and mode of logs that do not tell."""
+    dialect: str = ""
+    """How thoughts are marked: a known dialect or a TOML file; empty: as the log shows."""
 
     @property
     def mode(self) -> str | None:

@@ -1,16 +1,20 @@
 """A logged text apart into thought and answer: the one place in this room that knows how thoughts are marked.
 
->>> divide("<think>6 x 7</think>42")
+>>> Thoughts().divide("<think>6 x 7</think>42")
 Divided(thought='6 x 7', answer='42', closed=True)
->>> divide("<think>6 x")
+>>> thoughts(texts=["[THINK]6 x 7[/THINK]42"]).divide("[THINK]6 x")
 Divided(thought='6 x', answer='', closed=False)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from thinkcap.core.errors import DataError
 from thinkcap.core.thinking import PLAIN, Marks, parted
+from thinkcap.dialects import Dialect, chosen, of_model, of_template, recognised
 
 
 class Divided(NamedTuple):
@@ -25,21 +29,52 @@ class Divided(NamedTuple):
         return self.answer if self.closed else ""
 
 
-def divide(text: str, *, opened: bool = False, marks: Marks = PLAIN) -> Divided:
-    """`opened`: the prompt opened the thought already, as many templates do."""
-    thought, answer = parted(text, marks)
-    start = text.rfind(marks.open_tag)
-    if start > text.rfind(marks.close_tag):
-        return Divided(text[start + len(marks.open_tag) :], answer, False)
-    if thought is None and opened:
-        return Divided(text, "", False)
-    return Divided((thought or "").strip(), answer, True)
+@dataclass(frozen=True)
+class Thoughts:
+    """How the texts of one log mark their thoughts."""
+
+    marks: Marks = PLAIN
+
+    def divide(self, text: str, *, opened: bool = False) -> Divided:
+        """`opened`: the prompt opened the thought already, as many templates do."""
+        thought, answer = parted(text, self.marks)
+        start = text.rfind(self.marks.open_tag) if self.marks.open_tag else -1
+        if start > text.rfind(self.marks.close_tag):
+            return Divided(text[start + len(self.marks.open_tag) :], self._bare(answer), False)
+        if thought is None and opened:
+            return Divided(text, "", False)
+        return Divided((thought or "").strip(), self._bare(answer), True)
+
+    def shown_in(self, text: str) -> bool:
+        return (bool(self.marks.open_tag) and self.marks.open_tag in text) or self.marks.close_tag in text
+
+    def opened_before(self, text: str) -> bool:
+        """Closes a thought that it did not open."""
+        return self.marks.close_tag in text and not (self.marks.open_tag and self.marks.open_tag in text)
+
+    def _bare(self, answer: str) -> str:
+        """Without the markup that some models write around an answer."""
+        for mark in self.marks.wrappers:
+            answer = answer.replace(mark, "")
+        return answer.strip() if self.marks.wrappers else answer
 
 
-def shows_thought(text: str, marks: Marks = PLAIN) -> bool:
-    return marks.open_tag in text or marks.close_tag in text
+def thoughts(wanted: str = "", template: str = "", model: str = "", texts: Sequence[str] = ()) -> Thoughts:
+    """By the dialect named, the template in the log, the model's where the texts agree, else the texts."""
+    found = chosen(wanted) or _of_template(template)
+    if found is None:
+        by_name = of_model(model)
+        agrees = by_name is not None and any(Thoughts(by_name.marks).shown_in(text) for text in texts)
+        found = by_name if agrees else recognised(texts) or by_name
+    return Thoughts(found.marks) if found is not None and found.thinks and found.close_tag else Thoughts()
 
 
-def opened_before(text: str, marks: Marks = PLAIN) -> bool:
-    """Closes a thought that it did not open."""
-    return marks.close_tag in text and marks.open_tag not in text
+def _of_template(source: str) -> Dialect | None:
+    if not source:
+        return None
+    try:
+        found = of_template(source)
+    except DataError:
+        # A log may hold anything under that name.
+        return None
+    return found if found.thinks else None

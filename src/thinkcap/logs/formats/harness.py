@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.judge import final_answer, judge
 from thinkcap.logs.reading import Log, verdict
 from thinkcap.logs.said import Found, Said, served_as
-from thinkcap.logs.thoughts import divide, shows_thought
+from thinkcap.logs.thoughts import thoughts
+
+_LOOKED_AT = 200
+"""Samples whose texts tell how thoughts are marked."""
 
 
 def recognise(log: Log) -> bool:
@@ -32,7 +36,12 @@ def _is_sample(row: Mapping[str, Any]) -> bool:
 def read(log: Log, questions: Questions, about: Said) -> Found:
     path = log.path
     builders: dict[str, ArmBuilder] = {}
-    model, served = served_as(_model_beside(path) or about.only or "")
+    results = _results_beside(path)
+    model, served = served_as(str(results.get("model_name") or results.get("model_source") or about.only or ""))
+    some = [_text(row) for _, row in islice(log.objects(), _LOOKED_AT)]
+    template = results.get("chat_template")
+    marks = thoughts(about.dialect, template if isinstance(template, str) else "", model, some)
+    opened = any(map(marks.opened_before, some))
     about = about if about.policy else replace(about, policy=served or about.mode)
     task = _task_of(path)
     whole_answers: dict[int, tuple[str, str]] = {}
@@ -48,8 +57,8 @@ def read(log: Log, questions: Questions, about: Said) -> Found:
             )
         metric = _metric(row, path, line)
         text = _text(row)
-        parts = divide(text)
-        marked += shows_thought(text)
+        parts = marks.divide(text, opened=opened)
+        marked += opened or marks.shown_in(text)
         unclosed += not parts.closed
         content = row.get("target_hash") or row.get("doc_hash") or row.get("target")
         builders[name].add(
@@ -134,11 +143,11 @@ def _task_of(path: Path) -> str:
     return found[1] if found else ""
 
 
-def _model_beside(path: Path) -> str:
-    """The harness writes the model's name into results_<same time>.json next to the samples."""
+def _results_beside(path: Path) -> Mapping[str, Any]:
+    """The model's name and chat template, which the harness writes into results_<same time>.json."""
     stamp = re.search(r"(\d{4}-\d\d-\d\dT.*)\.jsonl$", path.name)
     beside = path.parent / f"results_{stamp[1]}.json" if stamp else None
     if beside is None or not beside.is_file():
-        return ""
+        return {}
     data = Log(beside).document
-    return str(data.get("model_name") or data.get("model_source") or "") if isinstance(data, Mapping) else ""
+    return data if isinstance(data, Mapping) else {}

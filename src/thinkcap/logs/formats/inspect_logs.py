@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from thinkcap.logs.memory import json_cost
 from thinkcap.logs.place import numbered
 from thinkcap.logs.reading import Log, decode, parsed, printable, verdict, whole
 from thinkcap.logs.said import Found, Said, served_as
-from thinkcap.logs.thoughts import divide, shows_thought
+from thinkcap.logs.thoughts import Thoughts, thoughts
 
 _ZSTD = 93
 """Compression method number of zstandard in zip archives."""
+_LOOKED_AT = 50
+"""Samples whose texts tell how thoughts are marked."""
 
 
 def recognise(log: Log) -> bool:
@@ -129,7 +132,9 @@ def _read(
     notes: list[str] = []
     builders: dict[int, ArmBuilder] = {}
     reasoning, answered = False, ""
-    for place, sample in samples:
+    head = list(islice(samples, _LOOKED_AT))
+    marked = thoughts(about.dialect, model=model, texts=[_text(sample) for _, sample in head])
+    for place, sample in chain(head, samples):
         epoch = int(sample.get("epoch", 1))
         if epoch not in builders:
             builders[epoch] = ArmBuilder(
@@ -143,7 +148,7 @@ def _read(
                 criterion="stop reason",
             )
         answered = _one_model(answered, sample, path, place)
-        reasoning |= _add(builders[epoch], sample, place)
+        reasoning |= _add(builders[epoch], sample, place, marked)
     if not builders:
         status = header.get("status", "unknown")
         raise DataError(f"{path}: no samples inside (status of the run: {status}); nothing to diagnose")
@@ -176,7 +181,7 @@ def _one_model(before: str, sample: Mapping[str, Any], path: Path, place: object
     return seen
 
 
-def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object) -> bool:
+def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object, marked: Thoughts) -> bool:
     file = build.file
     output = sample.get("output") or {}
     choices = output.get("choices") or [{}]
@@ -193,7 +198,7 @@ def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object) -> bool:
         right = verdict((sample["score"] or {}).get("value"), file, place, "score.value")
     target = sample.get("target")
     content = target if isinstance(target, str) else json.dumps(target, sort_keys=True)
-    message = choices[0].get("message") or {}
+    message = _message(sample)
     build.add(
         str(sample.get("id")),
         right=right,
@@ -206,26 +211,36 @@ def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object) -> bool:
         line=place,
         columns={"tokens": "output.usage.output_tokens"},
     )
-    said = _said(message)
+    said = _said(message, marked)
     if not failed and isinstance(target, str) and target and said is not None:
         build.grade_last(final_answer(target), said)
-    return _reasons(message)
+    return _reasons(message, marked)
 
 
-def _said(message: Mapping[str, Any]) -> str | None:
+def _message(sample: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = (sample.get("output") or {}).get("choices") or [{}]
+    return choices[0].get("message") or {}
+
+
+def _text(sample: Mapping[str, Any]) -> str:
+    content = _message(sample).get("content")
+    return content if isinstance(content, str) else ""
+
+
+def _said(message: Mapping[str, Any], marked: Thoughts) -> str | None:
     """The answer without the reasoning that stands beside it."""
     content = message.get("content")
     if isinstance(content, list):
         texts = [p.get("text") for p in content if isinstance(p, Mapping) and p.get("type") == "text"]
         return "".join(t for t in texts if isinstance(t, str))
-    return divide(content).said if isinstance(content, str) else None
+    return marked.divide(content).said if isinstance(content, str) else None
 
 
-def _reasons(message: Mapping[str, Any]) -> bool:
+def _reasons(message: Mapping[str, Any], marked: Thoughts) -> bool:
     content = message.get("content")
     if isinstance(content, list):
         return any(isinstance(p, Mapping) and p.get("type") == "reasoning" for p in content)
-    return isinstance(content, str) and shows_thought(content)
+    return isinstance(content, str) and marked.shown_in(content)
 
 
 def _cap(header: Mapping[str, Any]) -> int | None:
