@@ -5,16 +5,15 @@ python bench/house.py
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "thinkcap"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from test_layers import circles, imported_modules  # noqa: E402
+from test_layers import circles, imported_modules, types_by_name  # noqa: E402
 
 ANALYSIS = ("logs", "statistics", "diagnose", "verdict", "calibrate", "study", "report")
 """Successors of the first house's study/, diagnose/ and report/, without paper/."""
@@ -39,14 +38,8 @@ def all_circles() -> set[str]:
 
 
 def twice() -> dict[str, int]:
-    """Public classes that several modules define."""
-    names = Counter(
-        node.name
-        for path in SRC.rglob("*.py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    )
-    return {name: count for name, count in sorted(names.items()) if count > 1}
+    """Public classes and type aliases that several modules define."""
+    return {name: len(where) for name, where in sorted(types_by_name().items()) if len(where) > 1}
 
 
 def main() -> None:

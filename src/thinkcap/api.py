@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.flow import Shown, stream
+from thinkcap.core.flow import Piece, stream
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.sync import wait
 from thinkcap.core.types import Answer, Kind, Question, Run, Sampling, Step
@@ -82,7 +82,7 @@ async def ask_async(
     kind: Kind | None = None,
     form: str = "",
     sampling: Sampling | None = None,
-    show: Callable[[Shown], None] | None = None,
+    show: Callable[[Piece], None] | None = None,
     **options: Any,
 ) -> Reply:
     """As `ask`, in a loop of your own, on an engine that may be open already; `show` gets the text as it comes."""

@@ -4,7 +4,7 @@ import json
 import pytest
 from simulated import CUTS, measured
 
-from thinkcap.allocate.stop import DEFAULT, SIGNALS, Chains, Check, Rule, Stopping, fit_stopping, walk
+from thinkcap.allocate.stop import DEFAULT, SIGNALS, Chains, StopCheck, Stopping, StopRule, fit_stopping, walk
 from thinkcap.core.errors import ConfigError, DataError
 
 
@@ -18,9 +18,9 @@ def forced(chains: Chains, limit: int, stops: tuple[bool, ...]) -> Stopping:
     it = iter(stops)
     inside = [c for c in chains.checkpoints if c < limit]
     checks = tuple(
-        tuple(Check(0, 0.0, *((1.0, 0.0) if next(it) else (0.0, 1.0))) for _ in range(SIGNALS)) for _ in inside
+        tuple(StopCheck(0, 0.0, *((1.0, 0.0) if next(it) else (0.0, 1.0))) for _ in range(SIGNALS)) for _ in inside
     )
-    return Stopping(chains.checkpoints, (Rule(limit, checks),))
+    return Stopping(chains.checkpoints, (StopRule(limit, checks),))
 
 
 @pytest.mark.parametrize("price", [0.0, 0.0002, 0.001, 0.01])

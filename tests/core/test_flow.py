@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from thinkcap.core.errors import EngineTimeout, Unsupported
-from thinkcap.core.flow import Flow, Shown, ask, ask_all, drive, same, stream
+from thinkcap.core.flow import Flow, Piece, ask, ask_all, drive, same, stream
 from thinkcap.core.types import Answer, Question, Request, Run
 from thinkcap.engines.scripted import ScriptedEngine
 
@@ -135,11 +135,11 @@ async def test_think_only_model_refuses_nothink_by_name() -> None:
         await drive(quick(), ScriptedEngine(lambda p: "x", switch="none"))
 
 
-async def collected(flow: Flow, engine: ScriptedEngine) -> tuple[list[Shown], Run]:
+async def collected(flow: Flow, engine: ScriptedEngine) -> tuple[list[Piece], Run]:
     pieces = [piece async for piece in stream(flow, engine)]
     run = pieces.pop()
     assert isinstance(run, Run)
-    return [p for p in pieces if isinstance(p, Shown)], run
+    return [p for p in pieces if isinstance(p, Piece)], run
 
 
 async def test_streaming_parts_the_channels_as_they_come() -> None:

@@ -16,7 +16,7 @@ from thinkcap.core.errors import ConfigError, EngineRefused, Unsupported  # noqa
 from thinkcap.core.prompts import PROMPTS  # noqa: E402
 from thinkcap.core.types import GREEDY, Completion, Question, Request, Sampling  # noqa: E402
 from thinkcap.engines import open_engine  # noqa: E402
-from thinkcap.engines.hf_batch import Batch, Job  # noqa: E402
+from thinkcap.engines.hf_batch import Batch, BatchJob  # noqa: E402
 from thinkcap.model import pebble_hf  # noqa: E402
 
 LIMIT = 100
@@ -115,7 +115,7 @@ async def test_a_failing_step_fails_those_in_flight_and_nobody_after(
     engine = await open_engine(str(tiny_hf))
     honest = Batch.join
 
-    def broken(self: Batch, jobs: list[Job]) -> list[Job]:
+    def broken(self: Batch, jobs: list[BatchJob]) -> list[BatchJob]:
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr(Batch, "join", broken)

@@ -16,10 +16,10 @@ from thinkcap.core.errors import Unsupported
 from thinkcap.engines.grammar import (
     Chars,
     Either,
-    Node,
-    Repeat,
+    Exactly,
+    Form,
     Seq,
-    Text,
+    Times,
     complete,
     gbnf,
     lead,
@@ -32,8 +32,8 @@ from thinkcap.engines.json_schema import response_form, schema_form, written
 ALPHABET = 'aZ09 -_.:/"\\{}[],é木𝄞\n'
 
 
-def any_text(node: Node, dice: random.Random) -> str:
-    if isinstance(node, Text):
+def any_text(node: Form, dice: random.Random) -> str:
+    if isinstance(node, Exactly):
         return node.value
     if isinstance(node, Chars):
         fitting = [c for c in ALPHABET if node.holds(c)]
@@ -42,7 +42,7 @@ def any_text(node: Node, dice: random.Random) -> str:
         return "".join(any_text(part, dice) for part in node.parts)
     if isinstance(node, Either):
         return any_text(dice.choice(node.options), dice)
-    assert isinstance(node, Repeat)
+    assert isinstance(node, Times)
     most = node.at_least + 3 if node.at_most is None else min(node.at_most, node.at_least + 3)
     return "".join(any_text(node.node, dice) for _ in range(dice.randint(node.at_least, most)))
 

@@ -15,13 +15,13 @@ from stub import Stub
 from thinkcap.cli.doctor import command
 from thinkcap.core.errors import ConfigError, EngineRefused
 from thinkcap.engines.llamacpp import start_server
-from thinkcap.gateway.doctor import Report, examine
+from thinkcap.gateway.doctor import DoctorReport, examine
 from thinkcap.model import pebble_gguf
 
 KEY = "sk-upstream"
 
 
-def verdicts(report: Report) -> dict[str, str]:
+def verdicts(report: DoctorReport) -> dict[str, str]:
     return {f.name: f.verdict for f in report.findings}
 
 

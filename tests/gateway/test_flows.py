@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkcap.core.errors import EngineError, EngineTimeout, Unsupported
-from thinkcap.core.flow import Flow, Shown, ask, drive
+from thinkcap.core.flow import Flow, Piece, ask, drive
 from thinkcap.core.types import Answer, Question, Request, Run
 from thinkcap.engines.scripted import QUIET, ScriptedEngine
 from thinkcap.gateway.flows import Stops, check_answer_pass, insured, structured
@@ -36,7 +36,7 @@ def answering(prompt: str) -> str:
     return "<think>six by seven</think>It is forty-two."
 
 
-async def run(name: str, cap: int = 300, shown: list[Shown] | None = None) -> Run:
+async def run(name: str, cap: int = 300, shown: list[Piece] | None = None) -> Run:
     engine = ScriptedEngine(answering)
     flow = structured(policy(name)(QUESTION, cap), engine.card.close_id, engine.card.close_tag)
     return await drive(flow, engine, cap=cap, show=shown.append if shown is not None else None)
@@ -44,7 +44,7 @@ async def run(name: str, cap: int = 300, shown: list[Shown] | None = None) -> Ru
 
 @pytest.mark.parametrize("name", ["close", "iris(first=1)", "two_pass", "generous"])
 async def test_a_thought_that_answered_by_itself_still_gets_its_answer_pass(name: str) -> None:
-    shown: list[Shown] = []
+    shown: list[Piece] = []
     done = await run(name, shown=shown)
     assert done.answer.text == '{"n": 42}'
     assert done.steps[-1].request.final
@@ -100,7 +100,7 @@ async def test_a_guess_is_an_answer_only_where_its_kind_is_known() -> None:
     unknown = await drive(insured(guessing(QUESTION, 40), QUESTION, 40), engine, cap=40)
     assert unknown.answer.text is None
     number = Question("q", QUESTION.messages, kind="number")
-    shown: list[Shown] = []
+    shown: list[Piece] = []
     known = await drive(insured(guessing(number, 40), number, 40), engine, cap=40, show=shown.append)
     assert known.answer.text == "42"
     assert [p.text for p in shown if p.channel == "answer"] == ["42"]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from thinkcap.allocate.file import Allocation, Entry
+from thinkcap.allocate.file import Allocation, CapEntry
 from thinkcap.allocate.fit import Pool, train
-from thinkcap.allocate.stop import Check, Rule, Stopping
+from thinkcap.allocate.stop import StopCheck, Stopping, StopRule
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import drive, stream
 from thinkcap.core.types import Question, Run
@@ -17,7 +17,7 @@ from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore
 
 Q = Question("q", ({"role": "user", "content": "2+3?"},), kind="number")
-GO, STOP = Check(9, 0.5, 0.0, 1.0), Check(9, 0.1, 1.0, 0.0)
+GO, STOP = StopCheck(9, 0.5, 0.0, 1.0), StopCheck(9, 0.1, 1.0, 0.0)
 
 
 def engine(thought: str = "x" * 400) -> ScriptedEngine:
@@ -29,11 +29,11 @@ def engine(thought: str = "x" * 400) -> ScriptedEngine:
     return ScriptedEngine(reply)
 
 
-def table(folder: Path, *rows: tuple[Check, Check, Check]) -> str:
+def table(folder: Path, *rows: tuple[StopCheck, StopCheck, StopCheck]) -> str:
     """Checkpoints at 20, 40, 60 ... with these decisions."""
     points = tuple(20 * (i + 1) for i in range(len(rows)))
     path = folder / "table.json"
-    path.write_text(Allocation(stop=Stopping(points, (Rule(20 * len(rows) + 20, rows),))).to_json())
+    path.write_text(Allocation(stop=Stopping(points, (StopRule(20 * len(rows) + 20, rows),))).to_json())
     return str(path)
 
 
@@ -115,7 +115,7 @@ async def test_a_reader_sees_the_thought_once(tmp_path: Path) -> None:
 
 async def test_auto_does_what_its_file_says(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    entries = (Entry(10, "nothink"), Entry(100, "split(think=40,answer=30)", "split"))
+    entries = (CapEntry(10, "nothink"), CapEntry(100, "split(think=40,answer=30)", "split"))
     path.write_text(Allocation(entries).to_json())
     quick = await run(f"auto(table={path})", 50, engine())
     assert (quick.answer.text, quick.answer.notes["auto"]) == ("#### 5", "nothink")
@@ -134,7 +134,7 @@ async def test_auto_gives_each_question_its_budget(tmp_path: Path) -> None:
     right = np.array([[True, True, True], [False, False, True]] * 20)
     fitted = train("logistic", Pool(x, (0, 20, 40), right, np.ones((40, 3), dtype=np.int64)))
     path = tmp_path / "a.json"
-    entry = Entry(10, "stop(think=40,answer=30,checks=false)", "allocator", "nothink", 0.8)
+    entry = CapEntry(10, "stop(think=40,answer=30,checks=false)", "allocator", "nothink", 0.8)
     path.write_text(Allocation((entry,), allocator=fitted.to_mapping()).to_json())
     stages = []
     for text in texts:

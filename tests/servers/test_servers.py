@@ -20,7 +20,7 @@ from thinkcap.core.engine import Engine, complete
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Question, Request
 from thinkcap.engines import open_engine
-from thinkcap.gateway.doctor import Report, examine
+from thinkcap.gateway.doctor import DoctorReport, examine
 from thinkcap.model import pebble_hf
 from thinkcap.study.config import StudyConfig
 
@@ -175,7 +175,7 @@ def test_the_gateway(gateway: str, server: Server) -> None:
 
 
 async def test_the_doctor(server: Server, request: pytest.FixtureRequest) -> None:
-    report: Report = await examine(server.url, tokens=256)
+    report: DoctorReport = await examine(server.url, tokens=256)
     found = {f.name: f.verdict for f in report.findings}
     if folder := os.environ.get("THINKCAP_CARDS"):
         Path(folder).mkdir(parents=True, exist_ok=True)

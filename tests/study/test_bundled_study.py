@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from thinkcap.allocate.file import Allocation
-from thinkcap.allocate.stop import Check, Rule, Stopping
+from thinkcap.allocate.stop import StopCheck, Stopping, StopRule
 from thinkcap.api import run_study as run
 from thinkcap.engines import open_engine
 from thinkcap.policies.registry import PolicySpec
@@ -54,8 +54,8 @@ async def test_dense_study_equals_lone_runs_and_costs_one_run_per_mode(tmp_path:
 
 async def test_a_stopped_chain_from_a_stored_thought_is_the_one_stopped_online(tmp_path: Path) -> None:
     # Go on at 40 and 80 tokens unless the chain checks itself; end every chain that still runs at 120.
-    go, end = Check(9, 0.5, 0.0, 1.0), Check(9, 0.1, 1.0, 0.0)
-    stops = Stopping((40, 80, 120), (Rule(160, ((go, end, end), (go, end, end), (end, end, end))),))
+    go, end = StopCheck(9, 0.5, 0.0, 1.0), StopCheck(9, 0.1, 1.0, 0.0)
+    stops = Stopping((40, 80, 120), (StopRule(160, ((go, end, end), (go, end, end), (end, end, end))),))
     (tmp_path / "table.json").write_text(Allocation(stop=stops).to_json())
     stop = PolicySpec("stop", {"table": str(tmp_path / "table.json"), "answer": 48})
     think = PolicyPlan(PolicySpec("think"), budgets=(768,))

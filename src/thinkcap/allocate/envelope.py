@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from thinkcap.allocate.file import Allocation, Entry
-from thinkcap.allocate.fit import Pool, Report, cross_validate, train
+from thinkcap.allocate.file import Allocation, CapEntry
+from thinkcap.allocate.fit import CrossValidation, Pool, cross_validate, train
 from thinkcap.allocate.guarantee import Certified, harm_bound, learn_then_test
 from thinkcap.allocate.model import KINDS, Allocator, levels
 from thinkcap.allocate.split import BestSplit, How, Pass, Passes, Plan, lower, optimal
@@ -73,7 +73,7 @@ class Spending:
 
 
 @dataclass(frozen=True)
-class Choice:
+class CapChoice:
     cap: int
     spending: Spending
     candidates: tuple[Spending, ...]
@@ -86,10 +86,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Envelope:
-    choices: tuple[Choice, ...]
+    choices: tuple[CapChoice, ...]
     stopping: Stopping
     allocator: Allocator
-    report: Report
+    report: CrossValidation
     """The allocator on learning questions it was not fitted on."""
     learned: int
     tested: int
@@ -118,7 +118,7 @@ class Envelope:
         )
 
 
-def _entry(choice: Choice) -> Entry:
+def _entry(choice: CapChoice) -> CapEntry:
     s = choice.spending
     evidence = {
         "certified": choice.certified.chosen is not None,
@@ -128,7 +128,7 @@ def _entry(choice: Choice) -> Entry:
         "candidates": [c.policy for c in choice.candidates],
         "p": [round(p, 4) for p in choice.certified.p],
     }
-    return Entry(choice.cap, s.policy, s.kind, "nothink" if s.sure is not None else None, s.sure, evidence)
+    return CapEntry(choice.cap, s.policy, s.kind, "nothink" if s.sure is not None else None, s.sure, evidence)
 
 
 def replay(
@@ -226,7 +226,7 @@ def fit(
             name = _surest(measured, cap, level, servable)
             chosen, right = Spending("fixed", name), rivals[name]
         bound = harm_bound(right, list(rivals.values()), risk=risk, seed=seed)
-        choices.append(Choice(cap, chosen, tuple(candidates), certified, bound, best))
+        choices.append(CapChoice(cap, chosen, tuple(candidates), certified, bound, best))
     return Envelope(tuple(choices), stopping, allocator, report, learn.n, test.n)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # numpy is loaded where an allocator is really used
 
 
 @dataclass(frozen=True)
-class Entry:
+class CapEntry:
     """From `at_least` tokens up to the next entry; its evidence is of a cap of just `at_least`."""
 
     at_least: Annotated[int, Meta(ge=1, description="a number of tokens")]
@@ -40,13 +40,13 @@ class Entry:
     evidence: Mapping[str, Any] = EMPTY
 
 
-_PLAIN = (Entry(1, "nothink"), Entry(256, "stop", "stop"))
+_PLAIN = (CapEntry(1, "nothink"), CapEntry(256, "stop", "stop"))
 """Where no study was made: as the gateway does without a profile, and looping chains are stopped."""
 
 
 @dataclass(frozen=True)
 class Allocation:
-    entries: tuple[Entry, ...] = _PLAIN
+    entries: tuple[CapEntry, ...] = _PLAIN
     stop: Stopping = DEFAULT
     allocator: Mapping[str, Any] | None = None
     """As numbers; `Allocator.from_mapping` reads them."""
@@ -59,16 +59,16 @@ class Allocation:
         if self.allocator is None and any(e.sure is not None for e in self.entries):
             raise ConfigError("an entry with `sure` needs an allocator in the same file")
 
-    def entry(self, cap: int) -> Entry:
+    def entry(self, cap: int) -> CapEntry:
         """Of the largest cap that is not above this one; below them all, no thinking."""
         fitting = [e for e in self.entries if e.at_least <= cap]
-        return fitting[-1] if fitting else Entry(1, "nothink")
+        return fitting[-1] if fitting else CapEntry(1, "nothink")
 
     def to_json(self) -> str:
         caps = [
             {
                 key: value
-                for key in (f.name for f in fields(Entry))
+                for key in (f.name for f in fields(CapEntry))
                 if (value := getattr(e, key)) is not None and value != EMPTY
             }
             for e in self.entries
@@ -101,7 +101,7 @@ def _numbers(value: Any) -> Mapping[str, Any]:
 class _File:
     """As it lies on disk."""
 
-    caps: tuple[Entry, ...]
+    caps: tuple[CapEntry, ...]
     stop: Annotated[Stopping, Read(Stopping.from_mapping)] = DEFAULT
     allocator: Annotated[Mapping[str, Any], Read(_numbers)] | None = None
     about: Mapping[str, Any] = EMPTY

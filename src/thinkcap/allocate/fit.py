@@ -173,20 +173,20 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Report:
+class CrossValidation:
     scores: Mapping[str, Score]
     best: str
     chances: Mapping[str, Floats]
     """By kind: what fits that did not see a question say of it."""
 
 
-def cross_validate(pool: Pool, *, folds: int = 5, seed: int = 0, kinds: Sequence[str] = KINDS) -> Report:
+def cross_validate(pool: Pool, *, folds: int = 5, seed: int = 0, kinds: Sequence[str] = KINDS) -> CrossValidation:
     """Every question is predicted by fits that did not see it."""
     if len(pool.x) < 2 * folds:
         raise DataError(f"{len(pool.x)} questions are too few for {folds} folds; measure more")
     chances = {kind: out_of_fold(kind, pool, folds=folds, seed=seed) for kind in kinds}
     scores = {kind: score(kind, pool, found, levels(found)) for kind, found in chances.items()}
-    return Report(scores, min(scores, key=lambda kind: scores[kind].log_loss), chances)
+    return CrossValidation(scores, min(scores, key=lambda kind: scores[kind].log_loss), chances)
 
 
 def out_of_fold(kind: str, pool: Pool, *, folds: int = 5, seed: int = 0) -> Floats:

@@ -48,7 +48,7 @@ class Chains:
 
 
 @dataclass(frozen=True)
-class Check:
+class StopCheck:
     """What the fit saw and chose at one checkpoint for one signal, under one limit."""
 
     chains: int
@@ -65,17 +65,17 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Rule:
+class StopRule:
     """Up to `limit` tokens of thought: one row a checkpoint below it, one entry a signal."""
 
     limit: int
-    checks: tuple[tuple[Check, ...], ...]
+    checks: tuple[tuple[StopCheck, ...], ...]
 
 
 @dataclass(frozen=True)
 class Stopping:
     checkpoints: tuple[int, ...]
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[StopRule, ...] = ()
     """One a limit, growing; none: stop where the chain loops."""
     price: float = 0.0
     """Accuracy one token must bring to be worth it."""
@@ -116,7 +116,7 @@ class Stopping:
     def from_mapping(cls, table: Mapping[str, Any]) -> Stopping:
         try:
             rules = tuple(
-                Rule(
+                StopRule(
                     int(rule["limit"]),
                     tuple(
                         _signals(tuple(_check(*entry) for entry in zip(*columns, strict=True)))
@@ -132,17 +132,17 @@ class Stopping:
             raise ConfigError(f"the table of stops is not as `calibrate` writes it: {err!r}") from err
 
 
-def _signals(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+def _signals(checks: tuple[StopCheck, ...]) -> tuple[StopCheck, ...]:
     if len(checks) != SIGNALS:
         raise ValueError(f"a checkpoint with {len(checks)} signals; wanted {SIGNALS}")
     return checks
 
 
-def _check(stop: bool, chains: int, ends: float, now: float, on: float) -> Check:
+def _check(stop: bool, chains: int, ends: float, now: float, on: float) -> StopCheck:
     # Somebody may have edited the decision: it counts, whatever the worths beside it say.
     if stop != (now >= on):
         now, on = (1.0, 0.0) if stop else (0.0, 1.0)
-    return Check(int(chains), float(ends), float(now), float(on))
+    return StopCheck(int(chains), float(ends), float(now), float(on))
 
 
 DEFAULT = Stopping((64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384))
@@ -197,7 +197,7 @@ def _moves(chains: Chains, i: int) -> _Moves:
     return _Moves(count, right, tokens, ending, ending_right, spending, means[:, 5:])
 
 
-def _backwards(moves: Sequence[_Moves], points: Sequence[int], limit: int, price: float) -> Rule:
+def _backwards(moves: Sequence[_Moves], points: Sequence[int], limit: int, price: float) -> StopRule:
     """The limit itself is no choice: there the thought is closed."""
     inside = [i for i, at in enumerate(points) if at < limit]
     end = len(inside)
@@ -205,7 +205,7 @@ def _backwards(moves: Sequence[_Moves], points: Sequence[int], limit: int, price
         value = moves[end].right - price * moves[end].tokens
     else:
         value = moves[end - 1].right - price * moves[end - 1].tokens
-    checks: list[tuple[Check, ...]] = []
+    checks: list[tuple[StopCheck, ...]] = []
     for i in reversed(inside):
         m = moves[i]
         now = m.right - price * m.tokens
@@ -213,10 +213,12 @@ def _backwards(moves: Sequence[_Moves], points: Sequence[int], limit: int, price
         # Where nobody was ever alive, nothing is known: answer.
         on = np.where(m.count.sum() == 0, now, on)
         checks.append(
-            tuple(Check(int(m.count[s]), float(m.ends[s]), float(now[s]), float(on[s])) for s in range(SIGNALS))
+            tuple(
+                StopCheck(int(m.count[s]), float(m.ends[s]), float(now[s]), float(on[s])) for s in range(SIGNALS)
+            )
         )
         value = np.maximum(now, on)
-    return Rule(limit, tuple(reversed(checks)))
+    return StopRule(limit, tuple(reversed(checks)))
 
 
 def walk(rule: Stopping, chains: Chains, limit: int) -> tuple[Bools, Ints, Ints]:

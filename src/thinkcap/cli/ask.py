@@ -36,7 +36,7 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
     Example: thinkcap ask "What is 48 * 57 + 9?" answers 2745.
     """
     from thinkcap.api import ask_async
-    from thinkcap.core.flow import Shown
+    from thinkcap.core.flow import Piece
     from thinkcap.core.sync import wait
     from thinkcap.core.types import Sampling
 
@@ -47,7 +47,7 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
     assert question is not None
     channels = [""]
 
-    def show(piece: Shown) -> None:
+    def show(piece: Piece) -> None:
         if as_json:
             return
         if channels[-1] and piece.channel != channels[-1]:

@@ -21,7 +21,7 @@ from thinkcap.core.thinking import PLAIN, Delta, Marks, Splitter, split
 from thinkcap.core.types import EMPTY, GREEDY, NOTHING, Completion, Mode, Origin, Request, Sampling, Span
 
 Transport = Literal["ids", "chat"]
-Switch = Literal["native", "block", "prompt", "none"]
+SwitchWay = Literal["native", "block", "prompt", "none"]
 Emit = Callable[[Delta], None]
 
 
@@ -34,7 +34,7 @@ class EngineCard:
     fingerprint: str
     """Names the weights; traces of another fingerprint are never reused."""
     transport: Transport
-    switch: Switch = "native"
+    switch: SwitchWay = "native"
     """How thinking is turned off: by the template, an empty think block, a prompt, or not at all."""
     context: int = 0
     """Context window in tokens; 0 where unknown."""

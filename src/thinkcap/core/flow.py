@@ -81,7 +81,7 @@ def same(a: str | None, b: str | None, question: Question) -> Generator[Same, An
 
 
 @dataclass(frozen=True)
-class Shown:
+class Piece:
     """A piece of text a reader may see now."""
 
     text: str
@@ -119,7 +119,7 @@ async def drive(
     judge: Judge | None = None,
     cap: int | None = None,
     sampling: Sampling = GREEDY,
-    show: Callable[[Shown], None] | None = None,
+    show: Callable[[Piece], None] | None = None,
 ) -> Run:
     """Run a flow to its end. The sum of all its calls never exceeds `cap`.
 
@@ -153,7 +153,7 @@ async def drive(
 
 
 async def _answer(
-    effect: Ask, engine: Engine, ledger: _Ledger, show: Callable[[Shown], None] | None
+    effect: Ask, engine: Engine, ledger: _Ledger, show: Callable[[Piece], None] | None
 ) -> tuple[Completion, ...]:
     clipped = [ledger.admit(request) for request in effect.requests]
     # Only a lone request may be shown as it is written: the words of several would run into each other.
@@ -172,7 +172,7 @@ async def _answer(
     return tuple(completions)
 
 
-async def _one(engine: Engine, request: Request, show: Callable[[Shown], None] | None) -> Completion:
+async def _one(engine: Engine, request: Request, show: Callable[[Piece], None] | None) -> Completion:
     if request.budget <= 0:
         return NOTHING
     if show is None or request.shown == "hidden":
@@ -181,15 +181,15 @@ async def _one(engine: Engine, request: Request, show: Callable[[Shown], None] |
     def emit(delta: Delta) -> None:
         channel = delta.channel or "answer"
         if channel == "thought" or request.shown == "answer":
-            show(Shown(delta.text, channel, request.stage))
+            show(Piece(delta.text, channel, request.stage))
 
     return await complete(engine, request, emit)
 
 
-def _finished(answer: Answer, ledger: _Ledger, show: Callable[[Shown], None] | None) -> Run:
+def _finished(answer: Answer, ledger: _Ledger, show: Callable[[Piece], None] | None) -> Run:
     steps = tuple(ledger.steps)
     if show and answer.text and not _already_shown(answer, steps):
-        show(Shown(answer.text, "answer", answer.stage))
+        show(Piece(answer.text, "answer", answer.stage))
     return Run(answer, steps)
 
 
@@ -208,9 +208,9 @@ async def stream(
     judge: Judge | None = None,
     cap: int | None = None,
     sampling: Sampling = GREEDY,
-) -> AsyncIterator[Shown | Run]:
+) -> AsyncIterator[Piece | Run]:
     """The same drive from outside: pieces as they are written, then the run. Closing it stops the work."""
-    queue: asyncio.Queue[Shown | None] = asyncio.Queue()
+    queue: asyncio.Queue[Piece | None] = asyncio.Queue()
     task = asyncio.ensure_future(
         drive(flow, engine, judge=judge, cap=cap, sampling=sampling, show=queue.put_nowait)
     )

@@ -18,11 +18,13 @@ from thinkcap.core.errors import EngineError
 
 Mode = Literal["think", "nothink"]
 Kind = Literal["number", "math", "label", "text"]
-Shown = Literal["hidden", "thought", "answer"]
+Visibility = Literal["hidden", "thought", "answer"]
 Channel = Literal["thought", "answer"]
 Verdict = Literal["right", "wrong", "unreadable"]
 Origin = Literal["fresh", "cut", "continued"]
 Message = Mapping[str, Any]
+Ids = tuple[int, ...]
+"""Token ids."""
 
 
 class _Empty(Mapping[str, Any]):
@@ -105,7 +107,7 @@ class Request:
     budget: int
     """Most tokens this call may cost: generated ones and forced ones (text of ours in `prefill`)."""
     stage: str
-    shown: Shown = "hidden"
+    shown: Visibility = "hidden"
     """What of it may reach a reader while it is being written."""
     keep: int = 0
     """Under a total cap: tokens that must remain for later stages after this one."""

@@ -19,7 +19,7 @@ from thinkcap.core.thinking import Delta, Marks, Parts, Splitter, parts
 from thinkcap.core.types import Mode, Sampling
 
 Thinking = Literal["switch", "always", "prompted", "none"]
-Effort = Mapping[str, Any]
+EffortArgument = Mapping[str, Any]
 """`{"name": ..., "values": [...], "default": ...}`: the argument that sets how hard a model thinks."""
 
 
@@ -49,7 +49,7 @@ class Dialect:
     """Markup before the answer, as it stands after a thought."""
     answer_close: str | None = None
     end_of_turn: str | None = None
-    effort: Effort | None = None
+    effort: EffortArgument | None = None
     native_budget: str | None = None
     """A template argument that bounds the thought."""
     interleaved: bool = False

@@ -12,10 +12,10 @@ from typing import Any
 from thinkcap.core.engine import EngineCard, Prompt
 from thinkcap.core.errors import EngineRefused, Unsupported
 from thinkcap.core.names import nearest
-from thinkcap.core.types import Request
+from thinkcap.core.types import Ids, Request
 from thinkcap.engines.grammar import gbnf
 from thinkcap.engines.json_schema import response_form
-from thinkcap.engines.splice import Ids, Splicer
+from thinkcap.engines.splice import Splicer
 
 GRAMMAR = "grammar"
 """A response format of our own, beside OpenAI's: `{"type": "grammar", "grammar": GBNF}`."""

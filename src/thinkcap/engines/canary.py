@@ -24,7 +24,7 @@ _CONFIRM = 2
 """Batched greedy decoding may differ from a lone one by itself: a difference must show this often again."""
 
 
-class Served:
+class ServedName:
     """The model's name in the answers must stay what it was in the first."""
 
     def __init__(self, model: str) -> None:

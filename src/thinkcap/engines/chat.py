@@ -19,15 +19,15 @@ from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.prompts import HERE
 from thinkcap.core.types import Mode, Request, Sampling, Span
 from thinkcap.engines.answers import ChatAnswer, ChatReply, Usage, fitting, overran, read_answer, read_event
-from thinkcap.engines.canary import Served
+from thinkcap.engines.canary import ServedName
 from thinkcap.engines.client import Client, HangUp
 from thinkcap.engines.speech import Speech
 
-Wire = str
+SwitchField = str
 """The name a server has for its thinking switch."""
 
 
-def switched(wire: Wire, mode: Mode, template: Mapping[str, Any]) -> dict[str, Any]:
+def switched(wire: SwitchField, mode: Mode, template: Mapping[str, Any]) -> dict[str, Any]:
     """The request fields that turn thinking on or off; `template`: the arguments its dialect takes."""
     on = mode == "think"
     if wire == "template":
@@ -41,7 +41,7 @@ def switched(wire: Wire, mode: Mode, template: Mapping[str, Any]) -> dict[str, A
     return {}
 
 
-WIRES: tuple[Wire, ...] = ("template", "effort", "type", "enabled")
+WIRES: tuple[SwitchField, ...] = ("template", "effort", "type", "enabled")
 
 
 class ChatEngine:
@@ -53,7 +53,7 @@ class ChatEngine:
         card: EngineCard,
         speech: Speech,
         served: str,
-        wire: Wire,
+        wire: SwitchField,
         path: str,
         count: Callable[[str], Awaitable[int]] | None = None,
         cuts_overrun: bool = False,
@@ -67,7 +67,7 @@ class ChatEngine:
         self._count = count
         self._cuts_overrun = cuts_overrun
         self._slots = asyncio.Semaphore(card.concurrency)
-        self._served = Served(card.model)
+        self._served = ServedName(card.model)
         self._limit_name = "max_tokens"
 
     async def prompt(self, request: Request) -> Prompt:

@@ -3,10 +3,10 @@
 A small algebra instead of a grammar file, because a cap asks questions that a file cannot answer: how many
 characters must be kept back so that whatever has been begun can be finished, and what may still follow.
 
-    >>> number = Repeat(Chars("0-9"), 1, 3)
-    >>> gbnf(Seq((Text("["), number, Text("]"))))
+    >>> number = Times(Chars("0-9"), 1, 3)
+    >>> gbnf(Seq((Exactly("["), number, Exactly("]"))))
     'root ::= "[" [0-9]{1,3} "]"'
-    >>> shortest(remainder(Seq((Text("["), number, Text("]"))), "[4"))
+    >>> shortest(remainder(Seq((Exactly("["), number, Exactly("]"))), "[4"))
     ']'
 """
 
@@ -25,7 +25,7 @@ from typing import ClassVar
 
 
 @dataclass(frozen=True, eq=False)
-class Text:
+class Exactly:
     value: str
 
     @cached_property
@@ -51,7 +51,7 @@ class Chars:
 
 @dataclass(frozen=True, eq=False)
 class Seq:
-    parts: tuple[Node, ...]
+    parts: tuple[Form, ...]
 
     @cached_property
     def least(self) -> float:
@@ -68,7 +68,7 @@ class Seq:
 
 @dataclass(frozen=True, eq=False)
 class Either:
-    options: tuple[Node, ...]
+    options: tuple[Form, ...]
 
     @cached_property
     def least(self) -> float:
@@ -80,8 +80,8 @@ class Either:
 
 
 @dataclass(frozen=True, eq=False)
-class Repeat:
-    node: Node
+class Times:
+    node: Form
     at_least: int = 0
     at_most: int | None = None
 
@@ -96,32 +96,32 @@ class Repeat:
         return max(self.least, self.node.tail + max(0, self.at_least - 1) * self.node.least)
 
 
-Node = Text | Chars | Seq | Either | Repeat
+Form = Exactly | Chars | Seq | Either | Times
 
 NEVER = Either(())
 EMPTY = Seq(())
 
 
-def maybe(node: Node) -> Node:
+def maybe(node: Form) -> Form:
     return repeated(node, 0, 1)
 
 
-def repeated(node: Node, least: int = 0, most: int | None = None) -> Node:
+def repeated(node: Form, least: int = 0, most: int | None = None) -> Form:
     """Nothing, where nothing can be repeated and need not be."""
     if most == 0 or (node.least == inf and not least):
         return EMPTY
-    return NEVER if node.least == inf else Repeat(node, least, most)
+    return NEVER if node.least == inf else Times(node, least, most)
 
 
-def either(options: Iterable[Node]) -> Node:
+def either(options: Iterable[Form]) -> Form:
     """Without options that no text can have."""
     found = tuple(option for option in options if option.least < inf)
     return found[0] if len(found) == 1 else Either(found)
 
 
-def shortest(node: Node) -> str:
+def shortest(node: Form) -> str:
     """One of the shortest texts of this form."""
-    if isinstance(node, Text):
+    if isinstance(node, Exactly):
         return node.value
     if isinstance(node, Chars):
         return next(c for c in map(chr, range(32, 0x110000)) if node.holds(c))
@@ -132,9 +132,9 @@ def shortest(node: Node) -> str:
     return shortest(node.node) * node.at_least if node.at_least else ""
 
 
-def longest(node: Node) -> float:
+def longest(node: Form) -> float:
     """Bytes of the longest text of this form, a character counted as one; endless where there is none."""
-    if isinstance(node, Text | Chars):
+    if isinstance(node, Exactly | Chars):
         return node.least
     if isinstance(node, Seq):
         return sum(map(longest, node.parts))
@@ -144,30 +144,30 @@ def longest(node: Node) -> float:
     return inner * (inf if node.at_most is None else node.at_most) if inner else 0
 
 
-def within(node: Node, room: int) -> Node:
+def within(node: Form, room: int) -> Form:
     """The same form with repetitions cut short enough to end within `room` bytes; at worst one shortest text."""
     for extra in (64, 32, 16, 8, 4, 2, 1, 0):
         shorter = _cut(node, extra)
         if longest(shorter) <= room:
             return shorter
-    return Text(shortest(node))
+    return Exactly(shortest(node))
 
 
-def lead(node: Node) -> tuple[str, Node]:
+def lead(node: Form) -> tuple[str, Form]:
     """What every text of this form begins with, and the form of the rest."""
     said = ""
     while node.least and len(heads := _heads(node)) == 1:
         head, rest = heads[0]
-        if not isinstance(head, Text):
+        if not isinstance(head, Exactly):
             break
         said += head.value
         node = rest
     return said, node
 
 
-def remainder(node: Node, begun: str) -> Node:
+def remainder(node: Form, begun: str) -> Form:
     """The form of what may follow this beginning; `NEVER` where it is no beginning."""
-    places: list[Node] = [node]
+    places: list[Form] = [node]
     for character in begun:
         after = [rest for place in places for rest in _after(place, character)]
         if not after:
@@ -176,25 +176,25 @@ def remainder(node: Node, begun: str) -> Node:
     return either(places)
 
 
-def complete(node: Node, text: str) -> bool:
+def complete(node: Form, text: str) -> bool:
     """Whether a text is of this form."""
     return remainder(node, text).least == 0
 
 
-def gbnf(node: Node) -> str:
+def gbnf(node: Form) -> str:
     """The grammar as llama.cpp and xgrammar read it."""
     rules: dict[int, str] = {}
     lines: list[str] = []
 
-    def named(inner: Node) -> str:
+    def named(inner: Form) -> str:
         name = rules.get(id(inner))
         if name is None:
             name = rules[id(inner)] = f"r{len(rules)}"
             lines.append(f"{name} ::= {written(inner, True)}")
         return name
 
-    def written(inner: Node, top: bool = False) -> str:
-        if isinstance(inner, Text):
+    def written(inner: Form, top: bool = False) -> str:
+        if isinstance(inner, Exactly):
             return _quoted(inner.value)
         if isinstance(inner, Chars):
             return f"[{inner.inside}]"
@@ -205,7 +205,7 @@ def gbnf(node: Node) -> str:
         if isinstance(inner, Either):
             return " | ".join(written(option) for option in inner.options)
         body = written(inner.node)
-        if isinstance(inner.node, Seq) or (isinstance(inner.node, Repeat) and not _large(inner.node)):
+        if isinstance(inner.node, Seq) or (isinstance(inner.node, Times) and not _large(inner.node)):
             body = f"({body})"
         return body + _times(inner.at_least, inner.at_most)
 
@@ -213,20 +213,20 @@ def gbnf(node: Node) -> str:
     return "\n".join([first, *lines])
 
 
-def _cut(node: Node, extra: int) -> Node:
+def _cut(node: Form, extra: int) -> Form:
     if isinstance(node, Seq):
         return Seq(tuple(_cut(part, extra) for part in node.parts))
     if isinstance(node, Either):
         return Either(tuple(_cut(option, extra) for option in node.options))
-    if isinstance(node, Repeat):
+    if isinstance(node, Times):
         most = node.at_least + extra
         inner = _cut(node.node, extra)
-        return Repeat(inner, node.at_least, most if node.at_most is None else min(most, node.at_most))
+        return Times(inner, node.at_least, most if node.at_most is None else min(most, node.at_most))
     return node
 
 
-def _large(node: Node) -> bool:
-    return isinstance(node, Repeat) and not isinstance(node.node, Chars | Text)
+def _large(node: Form) -> bool:
+    return isinstance(node, Times) and not isinstance(node.node, Chars | Exactly)
 
 
 def _times(least: int, most: int | None) -> str:
@@ -245,24 +245,24 @@ def _compiled(inside: str) -> re.Pattern[str]:
     return re.compile(f"[{inside}]", re.DOTALL)
 
 
-def _after(node: Node, character: str) -> Iterator[Node]:
+def _after(node: Form, character: str) -> Iterator[Form]:
     for head, rest in _heads(node):
         if isinstance(head, Chars):
             if head.holds(character):
                 yield rest
-        elif isinstance(head, Text) and head.value.startswith(character):
-            yield _joined(Text(head.value[1:]), rest) if len(head.value) > 1 else rest
+        elif isinstance(head, Exactly) and head.value.startswith(character):
+            yield _joined(Exactly(head.value[1:]), rest) if len(head.value) > 1 else rest
 
 
-def _heads(node: Node) -> list[tuple[Node, Node]]:
+def _heads(node: Form) -> list[tuple[Form, Form]]:
     """The texts and classes it may begin with, each with the form of what follows."""
-    if isinstance(node, Text):
+    if isinstance(node, Exactly):
         return [(node, EMPTY)] if node.value else []
     if isinstance(node, Chars):
         return [(node, EMPTY)]
     if isinstance(node, Either):
         return [found for option in node.options if option.least < inf for found in _heads(option)]
-    found: list[tuple[Node, Node]] = []
+    found: list[tuple[Form, Form]] = []
     if isinstance(node, Seq):
         for at, part in enumerate(node.parts):
             found += [(head, _joined(rest, *node.parts[at + 1 :])) for head, rest in _heads(part)]
@@ -272,15 +272,15 @@ def _heads(node: Node) -> list[tuple[Node, Node]]:
     if node.at_most == 0 or node.node.least == inf:
         return []
     most = None if node.at_most is None else node.at_most - 1
-    again = node if most is None and not node.at_least else Repeat(node.node, max(0, node.at_least - 1), most)
+    again = node if most is None and not node.at_least else Times(node.node, max(0, node.at_least - 1), most)
     return [(head, _joined(rest, again)) for head, rest in _heads(node.node)]
 
 
-def _joined(*parts: Node) -> Node:
-    flat: list[Node] = []
+def _joined(*parts: Form) -> Form:
+    flat: list[Form] = []
     for part in parts:
         if isinstance(part, Seq):
             flat += part.parts
-        elif not (isinstance(part, Repeat) and part.at_most == 0):
+        elif not (isinstance(part, Times) and part.at_most == 0):
             flat.append(part)
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))

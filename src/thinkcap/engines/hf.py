@@ -24,11 +24,11 @@ from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Request, Sampling
 from thinkcap.engines.binding import constraints, fitting, grammar
-from thinkcap.engines.hf_batch import PREFILL, Batch, Job
+from thinkcap.engines.hf_batch import PREFILL, Batch, BatchJob
 from thinkcap.engines.hf_cache import fits
 from thinkcap.engines.hf_lanes import Lanes
 from thinkcap.engines.hf_waves import Wave
-from thinkcap.engines.hf_words import Shown, Words
+from thinkcap.engines.hf_words import HfWords, ShownText
 from thinkcap.engines.speech import NothinkBy, Speech, check_nothink_by, found_dialect
 from thinkcap.engines.splice import Splicer
 
@@ -70,7 +70,7 @@ async def open_engine(
     if context < 0 or (whole and context > whole):
         raise ConfigError(f"context is {context}; wanted 1 to {whole}, what '{folder.name}' was made for")
     found = await found_dialect(str(tokenizer.chat_template), dialect, model=folder.name)
-    words = Words(tokenizer, network.generation_config, found)
+    words = HfWords(tokenizer, network.generation_config, found)
     speech = await Speech.found(words.render, found, nothink_by, prompts)
     close = await words.tokenize(found.marks.close_tag, False)
     kind = str(network.dtype).removeprefix("torch.")
@@ -97,7 +97,7 @@ async def open_engine(
 
 
 class HfEngine:
-    def __init__(self, network: Any, words: Words, card: EngineCard, speech: Speech) -> None:
+    def __init__(self, network: Any, words: HfWords, card: EngineCard, speech: Speech) -> None:
         self.card = card
         self._words = words
         self._splicer = Splicer(speech, words.render, words.tokenize)
@@ -118,10 +118,10 @@ class HfEngine:
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         ids = fitting(prompt, limit, self.card)
         stop = tuple(prompt.body.get("stop", ()))
-        job = Job(ids, limit, sampling, self._words.ends)
+        job = BatchJob(ids, limit, sampling, self._words.ends)
         if stop:
             job.stops = lambda ids: self._words.stopped(ids, stop) is not None
-        waiting = _Waiting(job, asyncio.get_running_loop(), Shown(self._words, stop, emit) if emit else None)
+        waiting = _Waiting(job, asyncio.get_running_loop(), ShownText(self._words, stop, emit) if emit else None)
         with self._changed:
             if self._closed:
                 raise EngineError(f"the engine of '{self.card.model}' is closed; open it again")
@@ -159,7 +159,7 @@ class HfEngine:
     def _work(self, network: Any) -> None:
         """The model's thread: newcomers in, a token for all, those who are done out."""
         batch = _written_by(self.card, network, self._words.pad)
-        by_job: dict[Job, _Waiting] = {}
+        by_job: dict[BatchJob, _Waiting] = {}
         while True:
             with self._changed:
                 while not (self._line or batch or self._closed):
@@ -198,7 +198,7 @@ class HfEngine:
 class _Waiting:
     """The flow's side of a job; the model's thread reaches it through the loop only."""
 
-    def __init__(self, job: Job, loop: asyncio.AbstractEventLoop, shown: Shown | None) -> None:
+    def __init__(self, job: BatchJob, loop: asyncio.AbstractEventLoop, shown: ShownText | None) -> None:
         self.job = job
         self.shown = shown
         self.future: asyncio.Future[None] = loop.create_future()
@@ -255,9 +255,9 @@ def _load(model: str, device: str, dtype: str) -> tuple[Path, Any, Any]:
     return folder, network, tokenizer
 
 
-def _read_together(new: Sequence[_Waiting]) -> Iterator[list[Job]]:
+def _read_together(new: Sequence[_Waiting]) -> Iterator[list[BatchJob]]:
     """Prompts of like length in one go, so that little of what is read is padding."""
-    group: list[Job] = []
+    group: list[BatchJob] = []
     for job in sorted((waiting.job for waiting in new), key=lambda job: len(job.prompt)):
         if group and len(job.prompt) * (len(group) + 1) > PREFILL:
             yield group

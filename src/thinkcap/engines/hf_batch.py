@@ -22,7 +22,7 @@ PREFILL = 16384
 
 
 @dataclass(eq=False)
-class Job:
+class BatchJob:
     """One generation, and what is written of it so far."""
 
     prompt: tuple[int, ...]
@@ -53,7 +53,7 @@ class Batch:
     def __init__(self, model: Any, pad: int) -> None:
         self._model = model
         self._pad = pad
-        self._jobs: list[Job] = []
+        self._jobs: list[BatchJob] = []
         self._cache: Any = None
         self._padded: Any = None
         """How many columns of the cache are padding, for each sequence."""
@@ -62,10 +62,10 @@ class Batch:
         return len(self._jobs)
 
     @property
-    def jobs(self) -> tuple[Job, ...]:
+    def jobs(self) -> tuple[BatchJob, ...]:
         return tuple(self._jobs)
 
-    def join(self, jobs: Sequence[Job]) -> list[Job]:
+    def join(self, jobs: Sequence[BatchJob]) -> list[BatchJob]:
         """Reads the prompts and writes a token for each; returns those that are done with it."""
         import torch
 
@@ -76,11 +76,11 @@ class Batch:
         self._merge(jobs, cache, padded)
         return self._leave()
 
-    def takes(self, job: Job, new: Sequence[Job]) -> bool:
+    def takes(self, job: BatchJob, new: Sequence[BatchJob]) -> bool:
         """Whether one more may join beside those who are about to."""
         return True
 
-    def step(self) -> list[Job]:
+    def step(self) -> list[BatchJob]:
         """One more token for every sequence; returns those that are done."""
         past = int(self._cache.get_seq_length())
         rows = [[job.ids[-1]] for job in self._jobs]
@@ -91,11 +91,11 @@ class Batch:
     def clear(self) -> None:
         self._jobs, self._cache, self._padded = [], None, None
 
-    def _choose(self, jobs: Sequence[Job], logits: Any) -> None:
+    def _choose(self, jobs: Sequence[BatchJob], logits: Any) -> None:
         for job, token in zip(jobs, chosen(jobs, logits), strict=True):
             job.take(token)
 
-    def _merge(self, jobs: Sequence[Job], cache: Any, padded: Any) -> None:
+    def _merge(self, jobs: Sequence[BatchJob], cache: Any, padded: Any) -> None:
         import torch
 
         if not self._jobs:
@@ -109,7 +109,7 @@ class Batch:
         self._padded = torch.cat([self._padded + (width - ours), padded + (width - theirs)])
         self._jobs += jobs
 
-    def _leave(self) -> list[Job]:
+    def _leave(self) -> list[BatchJob]:
         gone = [job for job in self._jobs if job.done]
         if not gone:
             return []
@@ -131,7 +131,7 @@ class Batch:
         return gone
 
 
-def read_prompts(model: Any, pad: int, jobs: Sequence[Job]) -> tuple[Any, Any]:
+def read_prompts(model: Any, pad: int, jobs: Sequence[BatchJob]) -> tuple[Any, Any]:
     """The logits behind each prompt and a cache in which all prompts end in the last column."""
     import torch
     from transformers import DynamicCache
@@ -169,7 +169,7 @@ def _forward(model: Any, rows: list[list[int]], padded: Any, cache: Any, past: i
     return out.logits[:, -1].float()
 
 
-def chosen(jobs: Sequence[Job], logits: Any) -> list[int]:
+def chosen(jobs: Sequence[BatchJob], logits: Any) -> list[int]:
     """The next token of each: the likeliest, or one by chance; a job that is done draws nothing."""
     best: list[int] = logits.argmax(-1).tolist()
     return [
@@ -184,7 +184,7 @@ def _moved(states: Any, width: int) -> Any:
     return torch.nn.functional.pad(states, (0, 0, width - states.shape[-2], 0))
 
 
-def _drawn(logits: Any, job: Job) -> int:
+def _drawn(logits: Any, job: BatchJob) -> int:
     """The token that the job's next number falls on."""
     import torch
 
@@ -197,7 +197,7 @@ def _drawn(logits: Any, job: Job) -> int:
     return int(tokens[min(int(torch.searchsorted(summed[:inside], chance, right=True)), inside - 1)])
 
 
-def drawn_number(job: Job) -> float:
+def drawn_number(job: BatchJob) -> float:
     """The job's next number between 0 and 1: one a token, so that a shorter run draws the same beginning."""
     import torch
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkcap.engines.hf_batch import Job, drawn_number
+from thinkcap.engines.hf_batch import BatchJob, drawn_number
 
 
-class Choice:
+class TokenChoice:
     """Per lane: the last token, its place, what is left, how to draw. Written in place, so graphs can hold it."""
 
     def __init__(self, device: Any, pad: int) -> None:
@@ -17,7 +17,7 @@ class Choice:
         self._lanes = 0
         self._look = 0
 
-    def first(self, logits: Any, jobs: Sequence[Job]) -> list[int]:
+    def first(self, logits: Any, jobs: Sequence[BatchJob]) -> list[int]:
         """The first token of each, from the logits of its prompt."""
         import torch
 
@@ -51,7 +51,7 @@ class Choice:
         self._step = torch.zeros(1, dtype=torch.long, **where)
         self._lanes, self._look = lanes, look
 
-    def start(self, lanes: Sequence[int], jobs: Sequence[Job], most: int) -> None:
+    def start(self, lanes: Sequence[int], jobs: Sequence[BatchJob], most: int) -> None:
         import torch
 
         if self._ends is None:
@@ -73,7 +73,7 @@ class Choice:
             held[to] = held[lane]
         self.stop(lane)
 
-    def prepare(self, jobs: Mapping[int, Job], steps: int, slot: int) -> bool:
+    def prepare(self, jobs: Mapping[int, BatchJob], steps: int, slot: int) -> bool:
         """Sets the counters; says whether any lane draws, which needs another graph."""
         import torch
 
@@ -123,7 +123,7 @@ class Choice:
         return (self.token, self.place, self._left, self._alive, self._out, self.slot, self._step)
 
 
-def _ways(jobs: Sequence[Job], device: Any) -> tuple[Any, Any]:
+def _ways(jobs: Sequence[BatchJob], device: Any) -> tuple[Any, Any]:
     import torch
 
     heat = torch.tensor([float(job.sampling.temperature) for job in jobs], device=device)

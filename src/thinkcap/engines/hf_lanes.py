@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thinkcap.engines.hf_batch import Job, read_prompts
+from thinkcap.engines.hf_batch import BatchJob, read_prompts
 from thinkcap.engines.hf_cache import LaneCache, prepare, room_for
-from thinkcap.engines.hf_choice import Choice
+from thinkcap.engines.hf_choice import TokenChoice
 
 _LOOK = 32
 """Steps between two looks of the host: it costs a few of them to find out that a lane is free."""
@@ -34,13 +34,13 @@ class Lanes:
         self._graphed = model.device.type == "cuda"
         self._cache = LaneCache(model)
         self._room = room_for(self._cache, model.device)
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, BatchJob] = {}
         """The job of each lane that has one."""
         self._length: dict[int, int] = {}
         """Slots a lane has filled."""
         self._slot = 0
         """The next one to be written, the same for all."""
-        self._choice = Choice(model.device, pad)
+        self._choice = TokenChoice(model.device, pad)
         self._graphs: dict[tuple[int, int, bool], Any] = {}
         self._pool: Any = None
 
@@ -48,16 +48,16 @@ class Lanes:
         return len(self._jobs)
 
     @property
-    def jobs(self) -> tuple[Job, ...]:
+    def jobs(self) -> tuple[BatchJob, ...]:
         return tuple(self._jobs.values())
 
-    def takes(self, job: Job, new: Sequence[Job]) -> bool:
+    def takes(self, job: BatchJob, new: Sequence[BatchJob]) -> bool:
         """Whether one more finds a lane beside those about to join, and memory, should all reach their limits."""
         longest = max(len(j.prompt) + j.limit for j in (job, *new, *self._jobs.values()))
         lanes = min(self._most, max(1, self._room // _bucket(longest + _LOOK, _SLOTS)))
         return len(self._jobs) + len(new) < lanes
 
-    def join(self, jobs: Sequence[Job]) -> list[Job]:
+    def join(self, jobs: Sequence[BatchJob]) -> list[BatchJob]:
         """Reads the prompts in a cache of their own, copies them in, and writes a token for each."""
         import torch
 
@@ -71,7 +71,7 @@ class Lanes:
                 self._enter(going, read)
         return [job for job in jobs if job.done]
 
-    def _enter(self, going: list[tuple[int, Job]], read: Any) -> None:
+    def _enter(self, going: list[tuple[int, BatchJob]], read: Any) -> None:
         longest = max(len(job.prompt) for _, job in going)
         if not self._jobs:
             self._slot = 0
@@ -87,7 +87,7 @@ class Lanes:
             self._jobs[lane], self._length[lane] = job, len(job.prompt)
         self._choice.start(lanes, [job for _, job in going], self._cache.lanes)
 
-    def step(self) -> list[Job]:
+    def step(self) -> list[BatchJob]:
         """A few dozen tokens for every lane; returns the jobs that are done with them."""
         import torch
 
@@ -108,7 +108,7 @@ class Lanes:
     def clear(self) -> None:
         self._jobs, self._length, self._slot = {}, {}, 0
 
-    def _settle(self, tokens: list[list[int]], steps: int) -> list[Job]:
+    def _settle(self, tokens: list[list[int]], steps: int) -> list[BatchJob]:
         done = []
         for lane, job in list(self._jobs.items()):
             for step in range(steps):

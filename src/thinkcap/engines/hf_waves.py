@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thinkcap.engines.hf_batch import PREFILL, Job, chosen
+from thinkcap.engines.hf_batch import PREFILL, BatchJob, chosen
 
 
 class Wave:
     def __init__(self, model: Any, pad: int) -> None:
         self._model, self._pad = model, pad
-        self._jobs: list[Job] = []
-        self._told: set[Job] = set()
+        self._jobs: list[BatchJob] = []
+        self._told: set[BatchJob] = set()
         self._cache: Any = None
         self._seen: Any = None
 
@@ -24,20 +24,20 @@ class Wave:
         return len(self._jobs)
 
     @property
-    def jobs(self) -> tuple[Job, ...]:
+    def jobs(self) -> tuple[BatchJob, ...]:
         return tuple(self._jobs)
 
-    def takes(self, job: Job, new: Sequence[Job]) -> bool:
+    def takes(self, job: BatchJob, new: Sequence[BatchJob]) -> bool:
         """Nobody joins a wave that runs, and all prompts of one have one length: padding would enter the state."""
         alike = all(len(job.prompt) == len(other.prompt) for other in new)
         return not self._jobs and alike and (not new or len(job.prompt) * (len(new) + 1) <= PREFILL)
 
-    def join(self, jobs: Sequence[Job]) -> list[Job]:
+    def join(self, jobs: Sequence[BatchJob]) -> list[BatchJob]:
         self._jobs, self._told, self._cache = list(jobs), set(), None
         self._forward([list(job.prompt) for job in jobs])
         return self._done()
 
-    def step(self) -> list[Job]:
+    def step(self) -> list[BatchJob]:
         """One more token for those who are not done; the others write on unheard."""
         if all(job.done for job in self._jobs):
             return self._done()
@@ -62,7 +62,7 @@ class Wave:
             if not job.done:
                 job.take(token)
 
-    def _done(self) -> list[Job]:
+    def _done(self) -> list[BatchJob]:
         found = [job for job in self._jobs if job.done and job not in self._told]
         self._told |= set(found)
         if all(job.done for job in self._jobs):

@@ -1,6 +1,6 @@
 """A transformers tokenizer as thinkcap reads it: its dialect's marks are text, the end of a turn is not.
 
-words = Words(tokenizer, model.generation_config)
+words = HfWords(tokenizer, model.generation_config)
 words.text([40, 41])
 """
 
@@ -12,12 +12,11 @@ from typing import Any
 from thinkcap.core.engine import Emit
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.thinking import Delta
-from thinkcap.core.types import Message
+from thinkcap.core.types import Ids, Message
 from thinkcap.dialects import QWEN, Dialect
-from thinkcap.engines.splice import Ids
 
 
-class Words:
+class HfWords:
     """The model's tokenizer and template."""
 
     def __init__(self, tokenizer: Any, generation: Any, dialect: Dialect = QWEN) -> None:
@@ -56,10 +55,10 @@ class Words:
         return text[: min(found)] if found else None
 
 
-class Shown:
+class ShownText:
     """Text to show as tokens come: whole characters only, and nothing that may turn out a stop word."""
 
-    def __init__(self, words: Words, stop: Sequence[str], emit: Emit) -> None:
+    def __init__(self, words: HfWords, stop: Sequence[str], emit: Emit) -> None:
         self._words = words
         self._emit = emit
         self._held = max((len(word) - 1 for word in stop), default=0)

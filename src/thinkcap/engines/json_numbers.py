@@ -10,7 +10,7 @@ from __future__ import annotations
 from decimal import Decimal
 from math import ceil, floor
 
-from thinkcap.engines.grammar import EMPTY, NEVER, Chars, Node, Repeat, Seq, Text, either, maybe
+from thinkcap.engines.grammar import EMPTY, NEVER, Chars, Exactly, Form, Seq, Times, either, maybe
 
 _DIGITS = 15
 """Of a whole number without bounds: more are not exact in JavaScript."""
@@ -19,7 +19,7 @@ _FEWEST_DECIMALS = 2
 _DIGIT = Chars("0-9")
 
 
-def integers(low: float | None, high: float | None, open_low: bool = False, open_high: bool = False) -> Node:
+def integers(low: float | None, high: float | None, open_low: bool = False, open_high: bool = False) -> Form:
     """Whole numbers from `low` to `high`; an open end is itself left out."""
     least = None if low is None else ceil(_exact(low))
     most = None if high is None else floor(_exact(high))
@@ -32,14 +32,14 @@ def integers(low: float | None, high: float | None, open_low: bool = False, open
         least = -far if most is None else min(-far, most - far)
     if most is None:
         most = max(far, least + far)
-    return either((_natural(max(0, least), most), Seq((Text("-"), _natural(max(1, -most), -least)))))
+    return either((_natural(max(0, least), most), Seq((Exactly("-"), _natural(max(1, -most), -least)))))
 
 
-def numbers(low: float | None, high: float | None, open_low: bool = False, open_high: bool = False) -> Node:
+def numbers(low: float | None, high: float | None, open_low: bool = False, open_high: bool = False) -> Form:
     """Numbers from `low` to `high`, with a few decimals; an open end is itself left out."""
     if low is None and high is None:
         whole = integers(None, None)
-        return Seq((whole, maybe(Seq((Text("."), Repeat(_DIGIT, 1, _DECIMALS))))))
+        return Seq((whole, maybe(Seq((Exactly("."), Times(_DIGIT, 1, _DECIMALS))))))
     places = max(_FEWEST_DECIMALS, *(_decimals(bound) for bound in (low, high)))
     unit = 10**places
     least = None if low is None else ceil(_exact(low) * unit)
@@ -54,11 +54,11 @@ def numbers(low: float | None, high: float | None, open_low: bool = False, open_
     if most is None:
         most = max(far, least + far)
     return either(
-        (_decimal(max(0, least), most, places), Seq((Text("-"), _decimal(max(1, -most), -least, places))))
+        (_decimal(max(0, least), most, places), Seq((Exactly("-"), _decimal(max(1, -most), -least, places))))
     )
 
 
-def _decimal(least: int, most: int, places: int) -> Node:
+def _decimal(least: int, most: int, places: int) -> Form:
     """From `least` to `most`, neither below 0, both counted in the last decimal place."""
     if least > most:
         return NEVER
@@ -66,20 +66,20 @@ def _decimal(least: int, most: int, places: int) -> Node:
     whole, part = divmod(least, unit)
     last, rest = divmod(most, unit)
     if part and whole == last:
-        return Seq((Text(f"{whole}."), _between(f"{part:0{places}}", f"{rest:0{places}}")))
+        return Seq((Exactly(f"{whole}."), _between(f"{part:0{places}}", f"{rest:0{places}}")))
     first = whole + bool(part)
     return either(
         (
-            Seq((_natural(first, last - 1), maybe(Seq((Text("."), Repeat(_DIGIT, 1, places)))))),
-            Seq((Text(str(last)), maybe(Seq((Text("."), _between("0" * places, f"{rest:0{places}}")))))),
-            Seq((Text(f"{whole}."), _between(f"{part:0{places}}", "9" * places))) if part else NEVER,
+            Seq((_natural(first, last - 1), maybe(Seq((Exactly("."), Times(_DIGIT, 1, places)))))),
+            Seq((Exactly(str(last)), maybe(Seq((Exactly("."), _between("0" * places, f"{rest:0{places}}")))))),
+            Seq((Exactly(f"{whole}."), _between(f"{part:0{places}}", "9" * places))) if part else NEVER,
         )
     )
 
 
-def _natural(least: int, most: int) -> Node:
+def _natural(least: int, most: int) -> Form:
     """Whole numbers that are not negative."""
-    options: list[Node] = []
+    options: list[Form] = []
     full: list[int] = []
     for length in range(len(str(max(0, least))), len(str(max(0, most))) + 1):
         first, last = (0 if length == 1 else 10 ** (length - 1)), 10**length - 1
@@ -90,30 +90,30 @@ def _natural(least: int, most: int) -> Node:
         else:
             options.append(_between(str(max(least, first)), str(min(most, last))))
     if full:
-        options.append(Seq((Chars("1-9"), Repeat(_DIGIT, full[0] - 1, full[-1] - 1))))
+        options.append(Seq((Chars("1-9"), Times(_DIGIT, full[0] - 1, full[-1] - 1))))
     return either(options)
 
 
-def _between(least: str, most: str) -> Node:
+def _between(least: str, most: str) -> Form:
     """Digits of one length, from `least` to `most`."""
     length = len(least)
     if not length:
         return EMPTY
     if set(least) == {"0"} and set(most) == {"9"}:
-        return _DIGIT if length == 1 else Repeat(_DIGIT, length, length)
+        return _DIGIT if length == 1 else Times(_DIGIT, length, length)
     if least[0] == most[0]:
-        return Seq((Text(least[0]), _between(least[1:], most[1:])))
+        return Seq((Exactly(least[0]), _between(least[1:], most[1:])))
     low, high = int(least[0]), int(most[0])
-    options: list[Node] = []
+    options: list[Form] = []
     if least[1:].strip("0"):
-        options.append(Seq((Text(least[0]), _between(least[1:], "9" * (length - 1)))))
+        options.append(Seq((Exactly(least[0]), _between(least[1:], "9" * (length - 1)))))
         low += 1
     if most[1:].strip("9"):
-        options.append(Seq((Text(most[0]), _between("0" * (length - 1), most[1:]))))
+        options.append(Seq((Exactly(most[0]), _between("0" * (length - 1), most[1:]))))
         high -= 1
     if low <= high:
-        digit = Text(str(low)) if low == high else Chars(f"{low}-{high}")
-        options.append(Seq((digit, Repeat(_DIGIT, length - 1, length - 1))) if length > 1 else digit)
+        digit = Exactly(str(low)) if low == high else Chars(f"{low}-{high}")
+        options.append(Seq((digit, Times(_DIGIT, length - 1, length - 1))) if length > 1 else digit)
     return either(options)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thinkcap.core.errors import Unsupported
-from thinkcap.engines.grammar import Chars, Node, Repeat, Seq, Text, either
+from thinkcap.engines.grammar import Chars, Exactly, Form, Seq, Times, either
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -26,7 +26,7 @@ _NAMED: Mapping[str, Ranges] = {"d": _DIGIT, "w": _WORD, "s": _BLANK}
 _MOST = 1000
 
 
-def pattern(expression: str, where: str) -> Node:
+def pattern(expression: str, where: str) -> Form:
     """The form of what stands between the quotes."""
     return _Parser(expression, where).whole()
 
@@ -37,7 +37,7 @@ class _Parser:
         self._where = where
         self._at = 0
 
-    def whole(self) -> Node:
+    def whole(self) -> Form:
         options = [self._side()]
         while self._took("|"):
             options.append(self._side())
@@ -45,21 +45,21 @@ class _Parser:
             raise self._cannot(f"'{self._text[self._at]}'")
         return either(options)
 
-    def _side(self) -> Node:
+    def _side(self) -> Form:
         """One alternative at the top, where the ends of the string may be named."""
-        anything = Repeat(_class(_without((), negated=True)))
+        anything = Times(_class(_without((), negated=True)))
         begins = self._took("^")
         inner = self._sequence()
         ends = self._took("$")
         return Seq((*(() if begins else (anything,)), inner, *(() if ends else (anything,))))
 
-    def _sequence(self) -> Node:
-        parts: list[Node] = []
+    def _sequence(self) -> Form:
+        parts: list[Form] = []
         while self._at < len(self._text) and self._text[self._at] not in "|)$":
             parts.append(self._counted(self._one()))
         return parts[0] if len(parts) == 1 else Seq(tuple(parts))
 
-    def _counted(self, node: Node) -> Node:
+    def _counted(self, node: Form) -> Form:
         least: int
         most: int | None
         if self._took("*"):
@@ -81,9 +81,9 @@ class _Parser:
             return node
         # A lazy or a greedy repetition allows the same texts.
         self._took("?")
-        return Repeat(node, least, most)
+        return Times(node, least, most)
 
-    def _one(self) -> Node:
+    def _one(self) -> Form:
         character = self._next()
         if character == "(":
             return self._group()
@@ -97,7 +97,7 @@ class _Parser:
             raise self._cannot(f"'{character}' in this place")
         return _class(((ord(character), ord(character)),))
 
-    def _group(self) -> Node:
+    def _group(self) -> Form:
         if self._took("?") and not self._took(":"):
             raise self._cannot(f"'(?{self._text[self._at : self._at + 1]}'")
         options = [self._sequence()]
@@ -107,7 +107,7 @@ class _Parser:
             raise self._cannot("an open group, or an anchor inside one")
         return either(options)
 
-    def _set(self) -> Node:
+    def _set(self) -> Form:
         negated = self._took("^")
         found: list[tuple[int, int]] = []
         while not self._took("]"):
@@ -176,17 +176,17 @@ def _without(ranges: Ranges, *, negated: bool) -> Ranges:
     return tuple((low + 1, high - 1) for low, high in pairs if low + 1 <= high - 1)
 
 
-def _class(ranges: Ranges) -> Node:
+def _class(ranges: Ranges) -> Form:
     """One character of these, as JSON writes it."""
     everything = _without(ranges, negated=True)
     plain = _without((*everything, *_NEEDS_ESCAPE), negated=True)
-    options: list[Node] = []
+    options: list[Form] = []
     if len(plain) == 1 and plain[0][0] == plain[0][1]:
-        options.append(Text(chr(plain[0][0])))
+        options.append(Exactly(chr(plain[0][0])))
     elif plain:
         options.append(Chars("".join(_range(low, high) for low, high in plain)))
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    options += [Text(said) for c, said in escapes.items() if any(low <= ord(c) <= high for low, high in ranges)]
+    options += [Exactly(said) for c, said in escapes.items() if any(low <= ord(c) <= high for low, high in ranges)]
     return either(options)
 
 
@@ -212,7 +212,7 @@ _TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
 _ZONE = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 _PART = "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?"
 
-FORMATS: Mapping[str, Node] = {
+FORMATS: Mapping[str, Form] = {
     name: pattern(f"^{expression}$", "$")
     for name, expression in {
         "date": _DATE,

@@ -19,7 +19,7 @@ from typing import Any
 
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.names import nearest
-from thinkcap.engines.grammar import NEVER, Node, Repeat, Seq, Text, either
+from thinkcap.engines.grammar import NEVER, Exactly, Form, Seq, Times, either
 from thinkcap.engines.json_numbers import integers, numbers
 from thinkcap.engines.json_patterns import FORMATS, pattern
 from thinkcap.engines.json_shapes import (
@@ -67,7 +67,7 @@ _ANYWHERE = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref
 _KNOWN = _ANYWHERE.union(_ANNOTATIONS, *_OF_TYPE.values())
 
 
-def response_form(wanted: Mapping[str, Any]) -> Node | None:
+def response_form(wanted: Mapping[str, Any]) -> Form | None:
     """The form an OpenAI `response_format` asks for; None where it asks for none."""
     kind = wanted.get("type")
     if kind == "text":
@@ -85,7 +85,7 @@ def response_form(wanted: Mapping[str, Any]) -> Node | None:
     raise Unsupported(f"unknown response_format '{kind}'{hint}")
 
 
-def schema_form(schema: Mapping[str, Any] | bool) -> Node:
+def schema_form(schema: Mapping[str, Any] | bool) -> Form:
     """The form of the texts a schema allows, or an error that names what cannot be held to."""
     try:
         found = _Reader(schema).form(schema, "$", ())
@@ -107,7 +107,7 @@ class _Reader:
     root: Mapping[str, Any] | bool
     nodes: int = 0
 
-    def form(self, schema: Any, where: str, refs: tuple[str, ...]) -> Node:
+    def form(self, schema: Any, where: str, refs: tuple[str, ...]) -> Form:
         self.nodes += 1
         if self.nodes > _MOST_NODES:
             raise Unsupported(
@@ -127,7 +127,7 @@ class _Reader:
         found = self._plain(schema, where, refs)
         return either((found, NULL)) if schema.get("nullable") is True else found
 
-    def _plain(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Node:
+    def _plain(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Form:
         for name in ("enum", "const"):
             if name in schema:
                 return self._given(schema, name, where, refs)
@@ -138,7 +138,7 @@ class _Reader:
         kinds = [kinds] if isinstance(kinds, str) else kinds
         if not kinds:
             return any_value(ANY_DEPTH)
-        makers: Mapping[str, Callable[[], Node]] = {
+        makers: Mapping[str, Callable[[], Form]] = {
             "object": lambda: self._object(schema, where, refs),
             "array": lambda: self._array(schema, where, refs),
             "string": lambda: _string(schema, where),
@@ -160,7 +160,7 @@ class _Reader:
             if name not in _KNOWN and not str(name).startswith("x-"):
                 raise _cannot(f"keyword '{name}'", where)
 
-    def _given(self, schema: Mapping[str, Any], name: str, where: str, refs: tuple[str, ...]) -> Node:
+    def _given(self, schema: Mapping[str, Any], name: str, where: str, refs: tuple[str, ...]) -> Form:
         values = [schema["const"]] if name == "const" else schema["enum"]
         if not isinstance(values, Sequence) or isinstance(values, str) or not values:
             raise _odd(name, values, where, "a list of values")
@@ -173,9 +173,9 @@ class _Reader:
         if "type" in rest:
             kinds = [rest["type"]] if isinstance(rest["type"], str) else rest["type"]
             texts = [text for text in texts if any(_is(kind, json.loads(text)) for kind in kinds)]
-        return either(map(Text, texts))
+        return either(map(Exactly, texts))
 
-    def _options(self, schema: Mapping[str, Any], name: str, where: str, refs: tuple[str, ...]) -> Node:
+    def _options(self, schema: Mapping[str, Any], name: str, where: str, refs: tuple[str, ...]) -> Form:
         beside = sorted(schema.keys() & _KNOWN - _ANNOTATIONS - {name, "nullable"})
         if beside:
             raise _cannot(f"'{name}' beside '{beside[0]}'", where)
@@ -209,7 +209,7 @@ class _Reader:
                     found[key] = frozenset(map(written, values))
         return found
 
-    def _referred(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Node:
+    def _referred(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Form:
         ref = schema["$ref"]
         beside = sorted(schema.keys() & _KNOWN - _ANNOTATIONS - {"$ref", "nullable"})
         if beside:
@@ -251,7 +251,7 @@ class _Reader:
                     raise _cannot(f"'allOf' of parts that differ in '{key}'", where)
         return whole
 
-    def _object(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Node:
+    def _object(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Form:
         properties = schema.get("properties") or {}
         required = schema.get("required") or []
         more = schema.get("additionalProperties", True)
@@ -264,20 +264,20 @@ class _Reader:
             return NEVER
         if not properties:
             if more is False:
-                return Text("{}")
+                return Exactly("{}")
             if more is True:
                 return entries_of(any_value(ANY_DEPTH - 1))
             return entries_of(self.form(more, f"{where}.additionalProperties", refs))
         members = [
             (
-                Seq((Text(written(name)), COLON, self.form(inner, f"{where}.{name}", refs))),
+                Seq((Exactly(written(name)), COLON, self.form(inner, f"{where}.{name}", refs))),
                 name in required,
             )
             for name, inner in properties.items()
         ]
-        return Seq((Text("{"), members_of(members), Text("}")))
+        return Seq((Exactly("{"), members_of(members), Exactly("}")))
 
-    def _array(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Node:
+    def _array(self, schema: Mapping[str, Any], where: str, refs: tuple[str, ...]) -> Form:
         least, most = _count(schema, "minItems", where) or 0, _count(schema, "maxItems", where)
         first = [
             self.form(inner, f"{where}.prefixItems[{at}]", refs)
@@ -289,7 +289,7 @@ class _Reader:
         return list_of(first, item, least, most)
 
 
-def _string(schema: Mapping[str, Any], where: str) -> Node:
+def _string(schema: Mapping[str, Any], where: str) -> Form:
     least, most = _count(schema, "minLength", where) or 0, _count(schema, "maxLength", where)
     if "pattern" in schema or "format" in schema:
         name = "pattern" if "pattern" in schema else "format"
@@ -302,12 +302,12 @@ def _string(schema: Mapping[str, Any], where: str) -> Node:
                 f"the JSON schema asks for format '{schema['format']}' at {where}, unknown here{known}"
             )
         found = pattern(str(schema["pattern"]), where) if name == "pattern" else FORMATS[schema["format"]]
-        return Seq((Text('"'), found, Text('"')))
+        return Seq((Exactly('"'), found, Exactly('"')))
     if least > MOST_REPEATS:
         raise _cannot(f"a minLength above {MOST_REPEATS}", where)
     if most is not None and least > most:
         return NEVER
-    return Seq((Text('"'), Repeat(CHARACTER, least, few(most)), Text('"')))
+    return Seq((Exactly('"'), Times(CHARACTER, least, few(most)), Exactly('"')))
 
 
 def _bounds(schema: Mapping[str, Any], where: str) -> tuple[Any, Any, bool, bool]:

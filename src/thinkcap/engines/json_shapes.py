@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from thinkcap.engines.grammar import NEVER, Chars, Either, Node, Repeat, Seq, Text, either, maybe, repeated
+from thinkcap.engines.grammar import NEVER, Chars, Either, Exactly, Form, Seq, Times, either, maybe, repeated
 from thinkcap.engines.json_numbers import numbers
 
 ANY_DEPTH = 3
@@ -19,34 +19,34 @@ MOST_REPEATS = 1000
 """Servers write counted repetitions out; a longer text is never asked for, which the schema allows."""
 
 _HEX = "0-9a-fA-F"
-CHARACTER: Node = Either(
+CHARACTER: Form = Either(
     (
         Chars(r"^\"\\\x00-\x1F\x7F"),
         # Halves of surrogate pairs are left out: alone they are no text.
         Seq(
             (
-                Text("\\"),
+                Exactly("\\"),
                 Either(
                     (
                         Chars(r"\"\\/bfnrt"),
-                        Seq((Text("u"), Chars("0-9a-cA-Ce-fE-F"), Repeat(Chars(_HEX), 3, 3))),
-                        Seq((Text("u"), Chars("dD"), Chars("0-7"), Repeat(Chars(_HEX), 2, 2))),
+                        Seq((Exactly("u"), Chars("0-9a-cA-Ce-fE-F"), Times(Chars(_HEX), 3, 3))),
+                        Seq((Exactly("u"), Chars("dD"), Chars("0-7"), Times(Chars(_HEX), 2, 2))),
                     )
                 ),
             )
         ),
     )
 )
-STRING = Seq((Text('"'), Repeat(CHARACTER), Text('"')))
-NULL, BOOLEAN = Text("null"), Either((Text("true"), Text("false")))
-COLON, COMMA = Seq((Text(":"), maybe(Text(" ")))), Seq((Text(","), maybe(Text(" "))))
+STRING = Seq((Exactly('"'), Times(CHARACTER), Exactly('"')))
+NULL, BOOLEAN = Exactly("null"), Either((Exactly("true"), Exactly("false")))
+COLON, COMMA = Seq((Exactly(":"), maybe(Exactly(" ")))), Seq((Exactly(","), maybe(Exactly(" "))))
 
 
-def members_of(members: Sequence[tuple[Node, bool]]) -> Node:
+def members_of(members: Sequence[tuple[Form, bool]]) -> Form:
     """Members in their order, commas between those that are there."""
     # `rest` is what follows once something stands, `start` what follows while nothing does.
-    rest: Node = Seq(())
-    start: Node = Seq(())
+    rest: Form = Seq(())
+    start: Form = Seq(())
     for member, needed in reversed(members):
         taken = Seq((member, rest))
         after = Seq((COMMA, member, rest))
@@ -58,32 +58,32 @@ def members_of(members: Sequence[tuple[Node, bool]]) -> Node:
     return start
 
 
-def list_of(first: Sequence[Node], item: Node, least: int, most: int | None) -> Node:
+def list_of(first: Sequence[Form], item: Form, least: int, most: int | None) -> Form:
     fixed = list(first)
     if most is not None:
         fixed, most = fixed[:most], max(0, most - len(first))
     least = max(0, least - len(fixed))
     if fixed:
-        inner: Node = fixed[0]
+        inner: Form = fixed[0]
         for node in fixed[1:]:
             inner = Seq((inner, COMMA, node))
         more = repeated(Seq((COMMA, item)), least, few(most))
-        return Seq((Text("["), inner, more, Text("]")))
+        return Seq((Exactly("["), inner, more, Exactly("]")))
     if item.least == inf or most == 0:
-        return Text("[]") if least == 0 else NEVER
+        return Exactly("[]") if least == 0 else NEVER
     if most is not None and least > most:
         return NEVER
     inner = Seq((item, repeated(Seq((COMMA, item)), max(0, least - 1), few(None if most is None else most - 1))))
-    return Seq((Text("["), inner if least else maybe(inner), Text("]")))
+    return Seq((Exactly("["), inner if least else maybe(inner), Exactly("]")))
 
 
-def entries_of(value: Node, at_least_one: bool = False) -> Node:
-    entry = Seq((Text('"'), Repeat(CHARACTER, 1), Text('"'), COLON, value))
+def entries_of(value: Form, at_least_one: bool = False) -> Form:
+    entry = Seq((Exactly('"'), Times(CHARACTER, 1), Exactly('"'), COLON, value))
     inner = Seq((entry, repeated(Seq((COMMA, entry)))))
-    return Seq((Text("{"), inner if at_least_one else maybe(inner), Text("}")))
+    return Seq((Exactly("{"), inner if at_least_one else maybe(inner), Exactly("}")))
 
 
-def any_value(depth: int) -> Node:
+def any_value(depth: int) -> Form:
     plain = (STRING, numbers(None, None), BOOLEAN, NULL)
     if not depth:
         return Either(plain)

@@ -16,13 +16,13 @@ from typing import Any
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled
 from thinkcap.core.thinking import Delta
-from thinkcap.core.types import Message, Request, Sampling
+from thinkcap.core.types import Ids, Message, Request, Sampling
 from thinkcap.engines.binding import bound, constraints, fitting, grammar
-from thinkcap.engines.canary import Served
+from thinkcap.engines.canary import ServedName
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import Vocabulary
 from thinkcap.engines.speech import Speech
-from thinkcap.engines.splice import Ids, Recent, Splicer
+from thinkcap.engines.splice import Recent, Splicer
 
 _OPTIONS = {
     "stop": "stop",
@@ -67,7 +67,7 @@ class LlamaServer:
         self._slots = asyncio.Semaphore(card.concurrency)
         self._splicer = Splicer(speech, self.render, self.tokenize)
         self._read: Recent[str] = Recent(65536)
-        self._served = Served(card.model)
+        self._served = ServedName(card.model)
 
     async def prompt(self, request: Request) -> Prompt:
         body = constraints(request, _OPTIONS, self.card.model)

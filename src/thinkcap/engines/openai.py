@@ -16,21 +16,21 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from thinkcap.core.engine import Engine, EngineCard, Switch, Transport
+from thinkcap.core.engine import Engine, EngineCard, SwitchWay, Transport
 from thinkcap.core.errors import ConfigError, EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import GREEDY, Mode, Question, Request
 from thinkcap.dialects import chosen, of_model
 from thinkcap.engines.canary import Watched
-from thinkcap.engines.chat import WIRES, ChatEngine, Wire
+from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField
 from thinkcap.engines.client import Client
 from thinkcap.engines.llama_server import LlamaServer
 from thinkcap.engines.retry import RetryPolicy, key_from_environment
 from thinkcap.engines.speech import COMMON, NothinkBy, Speech, check_nothink_by, found_dialect
 from thinkcap.engines.vllm import VllmServer
 
-Kind = Literal["llama-server", "vllm", "other"]
+ServerKind = Literal["llama-server", "vllm", "other"]
 _PROBE_TOKENS = 16
 
 
@@ -85,7 +85,7 @@ async def open_engine(
 class _Facts:
     """What a few GET requests tell."""
 
-    kind: Kind
+    kind: ServerKind
     name: str
     path: str
     """Of the chat endpoint, from the server's root."""
@@ -263,14 +263,14 @@ async def _chat(
 
 async def _by_behaviour(
     client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, dialect: str, opens: bool
-) -> tuple[Speech, Wire]:
+) -> tuple[Speech, SwitchField]:
     """A server that shows no template: the known switches are tried on a short question."""
     spoken = chosen(dialect) or of_model(facts.name) or COMMON
     marks = spoken.marks
     blank = Speech(spoken, "native", prompts, opens=opens)
     question = Question("probe", ({"role": "user", "content": "What is 17 + 25?"},))
 
-    async def thinks(wire: Wire, mode: Mode) -> bool | None:
+    async def thinks(wire: SwitchField, mode: Mode) -> bool | None:
         """Whether a few tokens hold a thought; None where the server refuses the switch."""
         engine = ChatEngine(client, _card(facts, blank, "chat"), blank, facts.name, wire, facts.path)
         request = Request(question, mode, _PROBE_TOKENS, stage="probe")
@@ -288,7 +288,7 @@ async def _by_behaviour(
         raise Unsupported(
             f"no known switch turns thinking off at '{facts.name}'; use --nothink-by block or --nothink-by prompt"
         )
-    switch: Switch
+    switch: SwitchWay
     if native:
         switch = "native"
     elif nothink_by != "auto":
@@ -298,7 +298,7 @@ async def _by_behaviour(
     return Speech(spoken, switch, prompts, opens=opens), native or ""
 
 
-async def _wire(thinks: Callable[[Wire, Mode], Awaitable[bool | None]]) -> Wire | None:
+async def _wire(thinks: Callable[[SwitchField, Mode], Awaitable[bool | None]]) -> SwitchField | None:
     """The first switch that is taken, thinks when on and does not when off."""
     for wire in WIRES:
         off, on = await asyncio.gather(thinks(wire, "nothink"), thinks(wire, "think"))

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from thinkcap.engines.splice import Ids, Recent
+from thinkcap.core.types import Ids
+from thinkcap.engines.splice import Recent
 
 _BROKEN = "\N{REPLACEMENT CHARACTER}"
 _AT_ONCE = 1024

@@ -20,7 +20,7 @@ from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt
 from thinkcap.core.errors import ConfigError, EngineError, EngineUnreachable, ThinkcapError
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Request, Sampling
-from thinkcap.engines.ray_pool import Pool, Slot
+from thinkcap.engines.ray_pool import ActorPool, ActorSlot
 
 _GROWTH = 4
 """Where nodes may join, so many times the flows of the first actors wait for their turn."""
@@ -44,7 +44,7 @@ async def open_engine(
         raise ConfigError("actors, cpus and gpus cannot be negative, and an actor needs a CPU or a GPU")
     started = await asyncio.to_thread(_connect, cluster)
     demand = {"CPU": cpus, "GPU": gpus}
-    pool = Pool(model, _for_actor(model, options, cpus, timeout_s), demand, actors, timeout_s)
+    pool = ActorPool(model, _for_actor(model, options, cpus, timeout_s), demand, actors, timeout_s)
     try:
         card = await pool.begin()
         share = len(pool.ready) if actors == 0 else actors
@@ -94,12 +94,12 @@ def _disconnect() -> None:
 class Clustered:
     """The engine a study sees. A question's later stages go where its earlier ones were, while there is room."""
 
-    def __init__(self, pool: Pool, card: EngineCard, started: bool) -> None:
+    def __init__(self, pool: ActorPool, card: EngineCard, started: bool) -> None:
         self.card = card
         self._pool = pool
         self._started = started
         self._about: OrderedDict[tuple[int, ...], str] = OrderedDict()
-        self._homes: OrderedDict[str, Slot] = OrderedDict()
+        self._homes: OrderedDict[str, ActorSlot] = OrderedDict()
         self.moved = 0
         """Calls that had to be asked again because an actor was lost."""
 
@@ -134,7 +134,7 @@ class Clustered:
         if self._started:
             await asyncio.to_thread(_disconnect)
 
-    async def _ask(self, call: Callable[[Slot], Any], about: str | None, weight: int = 0) -> Any:
+    async def _ask(self, call: Callable[[ActorSlot], Any], about: str | None, weight: int = 0) -> Any:
         import ray
 
         deadline = time.monotonic() + self._pool.timeout_s
@@ -171,7 +171,7 @@ class Clustered:
                 _keep(self._homes, about, slot)
             return answer
 
-    def _choose(self, about: str | None, weight: int) -> Slot | None:
+    def _choose(self, about: str | None, weight: int) -> ActorSlot | None:
         """The question's home where it has room, else whoever has most; templates and texts go anywhere."""
         free = [slot for slot in self._pool.ready if not weight or slot.busy < slot.room]
         home = self._homes.get(about) if about else None

@@ -1,6 +1,6 @@
 """The actors of a cluster: asked for, waited for, lost and found again. Placement and restarts are Ray's.
 
-pool = Pool("bundled", {}, {"CPU": 1.0, "GPU": 0.0}, wanted=0, timeout_s=600)
+pool = ActorPool("bundled", {}, {"CPU": 1.0, "GPU": 0.0}, wanted=0, timeout_s=600)
 card = await pool.begin()
 """
 
@@ -69,7 +69,7 @@ async def _as_value(
 
 
 @dataclass(eq=False)
-class Slot:
+class ActorSlot:
     """One actor as we know it."""
 
     handle: Any
@@ -78,7 +78,7 @@ class Slot:
     room: int = 1
 
 
-class Pool:
+class ActorPool:
     """The actors: asked for, waited for, lost and found again."""
 
     def __init__(
@@ -87,14 +87,14 @@ class Pool:
         self._model, self._options, self._demand = model, options, demand
         self._wanted = wanted
         self.timeout_s = timeout_s
-        self.slots: list[Slot] = []
+        self.slots: list[ActorSlot] = []
         self._card: EngineCard | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._troubles: list[ThinkcapError] = []
 
     @property
-    def ready(self) -> list[Slot]:
+    def ready(self) -> list[ActorSlot]:
         return [slot for slot in self.slots if slot.ready]
 
     async def begin(self) -> EngineCard:
@@ -124,7 +124,7 @@ class Pool:
     def touch(self) -> None:
         self._changed.set()
 
-    def lost(self, slot: Slot) -> None:
+    def lost(self, slot: ActorSlot) -> None:
         """Its node or process is gone; Ray starts it again somewhere, or cannot."""
         if slot.ready:
             slot.ready = False
@@ -163,16 +163,16 @@ class Pool:
             max_concurrency=_AT_ONCE,
             scheduling_strategy="SPREAD",
         )
-        slot = Slot(made.remote(self._model, self._options))
+        slot = ActorSlot(made.remote(self._model, self._options))
         self.slots.append(slot)
         self._watch(slot)
 
-    def _watch(self, slot: Slot) -> None:
+    def _watch(self, slot: ActorSlot) -> None:
         task = asyncio.ensure_future(self._until_ready(slot))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _until_ready(self, slot: Slot) -> None:
+    async def _until_ready(self, slot: ActorSlot) -> None:
         import ray
 
         while True:

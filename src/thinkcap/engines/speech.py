@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from thinkcap.core.engine import Switch
+from thinkcap.core.engine import SwitchWay
 from thinkcap.core.errors import ConfigError, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
@@ -76,7 +76,7 @@ async def _rendered(render: Render) -> Dialect | None:
 @dataclass(frozen=True)
 class Speech:
     dialect: Dialect
-    switch: Switch
+    switch: SwitchWay
     prompts: Prompts
     opens: bool = False
     """The prompt itself opens the thought when thinking is on."""
@@ -90,7 +90,7 @@ class Speech:
         on = await render(native.messages(_GREETING, "think"), dialect.switches("think"))
         off = await render(native.messages(_GREETING, "nothink"), dialect.switches("nothink"))
         able = dialect.thinking == "switch" and on != off
-        best: Switch = "native" if able else "none" if dialect.thinks else "prompt"
+        best: SwitchWay = "native" if able else "none" if dialect.thinks else "prompt"
         switch = best if nothink_by == "auto" else nothink_by
         if switch == "native" and not able:
             raise Unsupported(

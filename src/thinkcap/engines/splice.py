@@ -17,13 +17,12 @@ from typing import Any, Generic, TypeVar
 from thinkcap.core.engine import Prompt
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import HERE
-from thinkcap.core.types import Message, Request, Span
+from thinkcap.core.types import Ids, Message, Request, Span
 from thinkcap.engines.speech import Render, Speech
 
-Ids = tuple[int, ...]
 Tokenize = Callable[[str, bool], Awaitable[Ids]]
 """Text in, ids out; the flag says whether the text begins the prompt (a BOS token may be due)."""
-Whole = Callable[[Sequence[Message], Mapping[str, Any]], Awaitable[Ids]]
+TokenizeChat = Callable[[Sequence[Message], Mapping[str, Any]], Awaitable[Ids]]
 
 T = TypeVar("T")
 
@@ -49,7 +48,9 @@ class Recent(Generic[T]):
 class Splicer:
     """`whole` renders and tokenizes in one go, for servers that do; used where nothing is inserted."""
 
-    def __init__(self, speech: Speech, render: Render, tokenize: Tokenize, whole: Whole | None = None) -> None:
+    def __init__(
+        self, speech: Speech, render: Render, tokenize: Tokenize, whole: TokenizeChat | None = None
+    ) -> None:
         self._speech = speech
         self._render = render
         self._tokenize = tokenize

@@ -12,13 +12,13 @@ from typing import Any
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled
 from thinkcap.core.thinking import Delta
-from thinkcap.core.types import Message, Request, Sampling
+from thinkcap.core.types import Ids, Message, Request, Sampling
 from thinkcap.engines.binding import bound, constraints, fitting, grammar
-from thinkcap.engines.canary import Served
+from thinkcap.engines.canary import ServedName
 from thinkcap.engines.client import Client
 from thinkcap.engines.pieces import Pieces
 from thinkcap.engines.speech import Speech
-from thinkcap.engines.splice import Ids, Splicer
+from thinkcap.engines.splice import Splicer
 
 _OPTIONS = {
     "stop": "stop",
@@ -42,7 +42,7 @@ class VllmServer:
         self._ends: set[int] = set()
         self._pieces = Pieces(self._detokenize, card.close_id, card.close_tag)
         self._slots = asyncio.Semaphore(card.concurrency)
-        self._served = Served(card.model)
+        self._served = ServedName(card.model)
 
     async def prompt(self, request: Request) -> Prompt:
         body = constraints(request, _OPTIONS, self.card.model)

@@ -63,7 +63,7 @@ class _Short:
 
 
 _SHORT = tuple(f.name for f in fields(_Short))
-Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Natural = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Size = Annotated[int, Meta(ge=1024, le=2**31 - 1)]
 Seconds = Annotated[float, Meta(ge=0.1, le=1e9)]
@@ -88,9 +88,9 @@ class ServeConfig:
     """Host names this gateway answers to. Empty: without keys the loopback's and `host`, otherwise any."""
     origins: tuple[str, ...] = ()
     """Web pages that may call the gateway from a browser, as `https://host`; `*` is all of them."""
-    concurrency: Whole = 0
+    concurrency: Natural = 0
     """Calls to models at a time; 0: what the models advise. A request with n=5 or five samples counts as five."""
-    queue: Whole = 1024
+    queue: Natural = 1024
     calls_limit: Positive = 256
     """Calls one request may make, over all its choices."""
     tokens_limit: Positive = 2**20

@@ -23,7 +23,7 @@ from thinkcap.engines.chat import WIRES, switched
 from thinkcap.engines.retry import RetryPolicy
 from thinkcap.gateway.probe import Probe, Seen
 
-Verdict = Literal["yes", "no", "partly", "unknown"]
+Capability = Literal["yes", "no", "partly", "unknown"]
 _ASKED = (
     "What is 17 + 25?",
     "A train leaves at 9:40 and arrives at 11:05. How many minutes does it take?",
@@ -51,12 +51,12 @@ _FILLER = "The quick brown fox jumps over the lazy dog near the river bank. " * 
 @dataclass(frozen=True)
 class Finding:
     name: str
-    verdict: Verdict
+    verdict: Capability
     seen: str
 
 
 @dataclass(frozen=True)
-class Report:
+class DoctorReport:
     address: str
     card: Mapping[str, Any]
     findings: tuple[Finding, ...]
@@ -83,7 +83,7 @@ def _dialect(card: Mapping[str, Any]) -> str:
     return f"  dialect {name}, found by {card['dialect_by']}: {marks}, thinking is turned off by {card['switch']}"
 
 
-async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0, dialect: str = "") -> Report:
+async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0, dialect: str = "") -> DoctorReport:
     """`tokens` is the longest answer asked for; a thought must fit to be seen whole."""
     if not address.startswith(("http://", "https://")):
         raise ConfigError(f"'{address}' is not the address of a server; wanted http://host:port/v1#model-name")
@@ -91,7 +91,9 @@ async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0, 
     engine = await open_engine(address, dialect=dialect, retry=retry, canary_every=10**9, canary_s=1e9)
     try:
         async with Probe(address, engine.card.model, timeout_s, engine.card.marks) as probe:
-            return Report(address.partition("#")[0], engine.card.to_dict(), await _all(engine, probe, tokens))
+            return DoctorReport(
+                address.partition("#")[0], engine.card.to_dict(), await _all(engine, probe, tokens)
+            )
     finally:
         await engine.aclose()
 
@@ -176,7 +178,7 @@ async def _usage(probe: Probe) -> Finding:
     whole = await probe.ask(_ASKED[0], max_tokens=8)
     streamed = await probe.stream(_ASKED[0], max_tokens=8, stream_options={"include_usage": True})
     given = [where for where, one in (("whole answers", whole), ("streams", streamed)) if one.tokens is not None]
-    verdict: Verdict = "yes" if len(given) == 2 else "partly" if given else "no"
+    verdict: Capability = "yes" if len(given) == 2 else "partly" if given else "no"
     return Finding("usage given", verdict, f"completion_tokens in {' and '.join(given) or 'no answer'}")
 
 
@@ -262,7 +264,7 @@ async def _prefix(engine: Engine) -> Finding:
         # A cut inside a character shows as a replacement mark.
         held += long.startswith(short.rstrip("\ufffd"))
     many = len(_ASKED)
-    verdict: Verdict = "yes" if held == many else "partly" if held else "no"
+    verdict: Capability = "yes" if held == many else "partly" if held else "no"
     return Finding("prefix property", verdict, f"24 greedy tokens are the first of 64 in {held} of {many}")
 
 
@@ -273,7 +275,7 @@ async def _seeds(engine: Engine) -> Finding:
         same += first == again
         other += first != third
     many = len(_ASKED)
-    verdict: Verdict = "yes" if same == many and other else "no" if not same else "partly"
+    verdict: Capability = "yes" if same == many and other else "no" if not same else "partly"
     return Finding(
         "seeds respected",
         verdict,
@@ -295,7 +297,7 @@ async def _caching(probe: Probe) -> Finding:
         return Finding(
             "prefix caching", "yes" if cached > 0 else "no", f"{cached} prompt tokens came from the cache; {told}"
         )
-    verdict: Verdict = "yes" if min(times[1:]) < 0.5 * times[0] else "unknown"
+    verdict: Capability = "yes" if min(times[1:]) < 0.5 * times[0] else "unknown"
     return Finding("prefix caching", verdict, told)
 
 
@@ -315,7 +317,7 @@ async def _format(probe: Probe) -> Finding:
     }
     form = {"type": "json_schema", "json_schema": {"name": "n", "schema": wanted, "strict": True}}
     seen: Seen = await probe.ask(_ASKED[0], max_tokens=64, response_format=form, **probe.mode("nothink"))
-    kept: Verdict = "yes" if seen.json_keys == {"n"} else "unknown" if seen.finish == "length" else "no"
+    kept: Capability = "yes" if seen.json_keys == {"n"} else "unknown" if seen.finish == "length" else "no"
     # A schema allows blanks between its parts, and a small model may write nothing else.
     said = " ".join(seen.content.split())[:60]
     return Finding("response format", kept, f"under a JSON schema: {said!r} ({seen.finish})")
@@ -339,6 +341,6 @@ async def _tools(probe: Probe) -> Finding:
     return Finding(name, "yes" if more > 0 else "no", words)
 
 
-def examined(address: str, tokens: int = 256, timeout_s: float = 120.0, dialect: str = "") -> Report:
+def examined(address: str, tokens: int = 256, timeout_s: float = 120.0, dialect: str = "") -> DoctorReport:
     """The same for the command line."""
     return asyncio.run(examine(address, tokens=tokens, timeout_s=timeout_s, dialect=dialect))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thinkcap.core.engine import Engine
-from thinkcap.core.flow import Flow, Judge, Shown, drive
+from thinkcap.core.flow import Flow, Judge, Piece, drive
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Question, Request, Run, Sampling
 from thinkcap.engines.answers import clean
@@ -213,7 +213,7 @@ async def _together(tasks: Sequence[asyncio.Future[Run]]) -> list[Run]:
         raise
 
 
-def driven(job: Job, index: int, show: Callable[[Shown], None] | None) -> Awaitable[Run]:
+def driven(job: Job, index: int, show: Callable[[Piece], None] | None) -> Awaitable[Run]:
     return drive(
         metered(job.flow(), job.most_calls),
         job.engine,

@@ -21,7 +21,7 @@ from thinkcap.core.errors import EngineError, Unsupported
 from thinkcap.core.flow import Ask, Flow, ask
 from thinkcap.core.types import NOTHING, Answer, Completion, Question, Request, Span
 from thinkcap.engines.binding import GRAMMAR
-from thinkcap.engines.grammar import Node, Text, gbnf, lead, longest, remainder, shortest, within
+from thinkcap.engines.grammar import Exactly, Form, gbnf, lead, longest, remainder, shortest, within
 from thinkcap.engines.json_schema import response_form, schema_form, written
 from thinkcap.gateway.json_draft import Draft, narrowed, settled, value_of
 from thinkcap.gateway.refusal import Refusal
@@ -42,7 +42,7 @@ _LINES = (None, 2, 1, 0)
 class Held:
     """What a request's answer is held to."""
 
-    form: Node
+    form: Form
     schema: Mapping[str, Any] | bool
     draft: bool
     """The model answers in its own words first."""
@@ -96,7 +96,7 @@ class Held:
                 break
             # All of it is ours but the last character, after which the model ends its turn.
             text = written(value_of(schema))
-            found = yield from ask(self._request(question, said, text[:-1], Text(text[-1]), cap))
+            found = yield from ask(self._request(question, said, text[:-1], Exactly(text[-1]), cap))
             if found.generated:
                 return Answer(text, "json", found, notes={**notes, "json_whole": True})
         form = self.form if settled(schema) else schema_form(schema)
@@ -106,7 +106,7 @@ class Held:
         text = begun + (whole.answer or "")
         return _told(Answer(text, "json", whole, notes=notes), {id(whole): (final, closed)})
 
-    def _request(self, question: Question, said: str, begun: str, form: Node, cap: int) -> Request:
+    def _request(self, question: Question, said: str, begun: str, form: Form, cap: int) -> Request:
         return Request(
             replace(question, format=_grammar(form), options={}),
             "nothink",
@@ -147,7 +147,7 @@ async def held(question: Question, engine: Engine, way: str | None) -> Held | No
     return Held(form, schema, draft, tokens)
 
 
-def _closed(form: Node, request: Request) -> Generator[Ask, Any, tuple[Completion, Completion, bool]]:
+def _closed(form: Form, request: Request) -> Generator[Ask, Any, tuple[Completion, Completion, bool]]:
     """An answer pass and, where it was cut, the way to its end: both as one, the last, and whether it was cut."""
     end = ceil(form.tail) + _VALUES
     first = NOTHING
@@ -211,5 +211,5 @@ def _told(answer: Answer, last: Mapping[int, tuple[Completion, bool]]) -> Answer
     return replace(answer, completion=final, notes=notes)
 
 
-def _grammar(form: Node) -> dict[str, Any]:
+def _grammar(form: Form) -> dict[str, Any]:
     return {"type": GRAMMAR, "grammar": gbnf(form)}

@@ -30,7 +30,7 @@ class Service:
         self.metrics = metrics
         self.keys = Keys(config.keys)
         self.draining = False
-        self.judge = Judge()
+        self.judge = LateGrader()
         self.readiness = Readiness(models)
         self.admission = Admission(config.concurrency or models.concurrency, config.queue)
         self._hosts = _hosts(config)
@@ -72,7 +72,7 @@ class Readiness:
         return self._seen
 
 
-class Judge:
+class LateGrader:
     """The grader's worker programs, started by the first policy that compares answers."""
 
     def __init__(self) -> None:

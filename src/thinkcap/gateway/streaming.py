@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
-from thinkcap.core.flow import Shown
+from thinkcap.core.flow import Piece
 from thinkcap.core.types import Run
 from thinkcap.engines.answers import clean
 from thinkcap.gateway import replies
@@ -36,7 +36,7 @@ class _Stream:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[tuple[int, Shown | None]] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[int, Piece | None]] = asyncio.Queue()
         self._encoder = job.encoder
         self._stops = [Stops(job.call.stops) for _ in range(job.call.n)]
         self._said = [""] * job.call.n
@@ -75,7 +75,7 @@ class _Stream:
         self._queue.put_nowait((-1, None))
         self._pulse = self._loop.call_later(self._job.ping_s, self._beat)
 
-    async def _event(self, index: int, piece: Shown | None) -> bytes:
+    async def _event(self, index: int, piece: Piece | None) -> bytes:
         if index < 0:
             return b": working\n\n"
         if piece is None:

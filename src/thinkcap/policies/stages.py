@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.prompts import Prompts
 from thinkcap.core.thinking import PLAIN, parted
-from thinkcap.core.types import Completion, Message, Mode, Question, Request, Shown
+from thinkcap.core.types import Completion, Message, Mode, Question, Request, Visibility
 from thinkcap.grading import extract
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def thinking(
     budget: int,
     *,
     keep: int = 0,
-    shown: Shown = "thought",
+    shown: Visibility = "thought",
     hint: str = "",
     stage: str = "think",
     effort: str = "",
@@ -48,7 +48,7 @@ def extraction(
     system: str = "",
     keep: int = 0,
     stage: str = "extract",
-    shown: Shown = "answer",
+    shown: Visibility = "answer",
     mode: Mode = "nothink",
 ) -> Request:
     """The answer pass of its own: no thinking, the trace as context. Controls leave out the trace, or think."""

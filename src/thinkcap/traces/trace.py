@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-Ids = tuple[int, ...]
+from thinkcap.core.types import Ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth"
 
 
 @dataclass(frozen=True)
-class Scene:
+class RowScene:
     """One kind of row. Position 1 is the leftmost, the first, the oldest, the most expensive."""
 
     opens: tuple[str, ...]
@@ -40,7 +40,7 @@ def _plain(text: str) -> tuple[str, ...]:
 
 
 _SCENES = (
-    Scene(
+    RowScene(
         opens=(
             "On a branch sit {n} birds: {all}.",
             "There are {n} birds on a wire: {all}.",
@@ -56,7 +56,7 @@ _SCENES = (
         last="{a} is the rightmost",
         nth_last="{a} is the {k} from the right",
     ),
-    Scene(
+    RowScene(
         opens=("A shelf holds {n} books: {all}.", "On the shelf stand {n} books: {all}."),
         things=tuple(f"{c} book" for c in words("red blue green yellow orange purple black white brown gray")),
         before=("{a} is to the left of {b}",),
@@ -66,7 +66,7 @@ _SCENES = (
         last="{a} is the rightmost",
         nth_last="{a} is the {k} from the right",
     ),
-    Scene(
+    RowScene(
         opens=("At a car show, {n} vehicles are on display: {all}.", "A museum has {n} old vehicles: {all}."),
         things=_plain(
             "hatchback,bus,convertible,tractor,minivan,truck,sedan,limousine,station wagon,motorcycle,van"
@@ -78,7 +78,7 @@ _SCENES = (
         last="{a} is the newest",
         nth_last="{a} is the {k}-newest",
     ),
-    Scene(
+    RowScene(
         opens=("A stall sells {n} kinds of fruit: {all}.", "At the market there are {n} fruits: {all}."),
         things=_plain(
             "kiwis,pears,peaches,loquats,apples,oranges,cantaloupes,mangoes,plums,watermelons,figs,limes"
@@ -90,7 +90,7 @@ _SCENES = (
         last="{a} are the cheapest",
         nth_last="{a} are the {k}-cheapest",
     ),
-    Scene(
+    RowScene(
         opens=("{n} golfers played in a tournament: {all}.", "In a race there were {n} runners: {all}."),
         things=tuple(NAMES),
         before=("{a} finished above {b}", "{a} finished ahead of {b}"),
@@ -196,7 +196,7 @@ def _without_idle(clues: list[tuple[str, int, int]], orders: list[tuple[int, ...
     return clues
 
 
-def place_words(scene: Scene, place: int, count: int, rng: Random) -> str:
+def place_words(scene: RowScene, place: int, count: int, rng: Random) -> str:
     """What is said of a place, counted from the nearer end or, where it reads well, from either."""
     if place == 0:
         return scene.first

@@ -24,7 +24,7 @@ Move = tuple[str, int]
 """("d", 7): a week later; ("m", -1): a month earlier; ("y", 5): five years later."""
 
 
-class Told(NamedTuple):
+class ToldDate(NamedTuple):
     """What the question says, the date it names, the moves from there to today, and how the date is read."""
 
     text: str
@@ -77,7 +77,7 @@ def any_day(rng: Random) -> date:
     return day
 
 
-def plain(rng: Random) -> Told:
+def plain(rng: Random) -> ToldDate:
     day = any_day(rng)
     (name,), text = people(rng, 1), written(rng, day)
     count = rng.randint(2, 9)
@@ -97,10 +97,10 @@ def plain(rng: Random) -> Told:
         f"Today is {day.month}/{day.day}. {name} follows the {made_up(rng).upper()} season {day.year}.",
         f"Today is {day.month}/{day.day}, and {name} sees the {_NTH[count]} comet of the year {day.year}.",
     )
-    return Told(rng.choice(said), day)
+    return ToldDate(rng.choice(said), day)
 
 
-def near(rng: Random) -> Told:
+def near(rng: Random) -> ToldDate:
     day = any_day(rng)
     (name,), text = people(rng, 1), written(rng, day)
     count = rng.randint(2, 9)
@@ -140,30 +140,30 @@ def near(rng: Random) -> Told:
         ),
     )
     line, days = rng.choice(said)
-    return Told(line, day, (("d", days),))
+    return ToldDate(line, day, (("d", days),))
 
 
-def named(rng: Random) -> Told:
+def named(rng: Random) -> ToldDate:
     year, month = rng.randint(1900, 2030), rng.randint(1, 12)
     name, second = people(rng, 2)
     quarter, place = rng.randint(1, 4), rng.randint(1, 12)
     last = monthrange(year, month)[1]
     first = date(year, 1, 1)
     named = MONTHS[month - 1]
-    said: tuple[Told, ...] = (
-        Told(f"It is the last day of {named} {year}.", date(year, month, last)),
-        Told(f"{name} enjoys the last day of {named[:3]} {year}.", date(year, month, last)),
-        Told(f"Today is the first day of {named} in {year}.", date(year, month, 1)),
-        Told(f"Today is the first day of {year}.", first),
-        Told(f"This is the last day of {year}.", date(year, 12, 31)),
-        Told(f"Today is Christmas Eve of {year}.", date(year, 12, 24)),
-        Told(f"Today is Christmas Day of {year}.", date(year, 12, 25)),
-        Told(f"Today is New Year's Eve of {year}.", date(year, 12, 31)),
-        Told(
+    said: tuple[ToldDate, ...] = (
+        ToldDate(f"It is the last day of {named} {year}.", date(year, month, last)),
+        ToldDate(f"{name} enjoys the last day of {named[:3]} {year}.", date(year, month, last)),
+        ToldDate(f"Today is the first day of {named} in {year}.", date(year, month, 1)),
+        ToldDate(f"Today is the first day of {year}.", first),
+        ToldDate(f"This is the last day of {year}.", date(year, 12, 31)),
+        ToldDate(f"Today is Christmas Eve of {year}.", date(year, 12, 24)),
+        ToldDate(f"Today is Christmas Day of {year}.", date(year, 12, 25)),
+        ToldDate(f"Today is New Year's Eve of {year}.", date(year, 12, 31)),
+        ToldDate(
             f"Today is the last day of the {_NTH[quarter - 1]} quarter of {year}.",
             date(year, 3 * quarter, monthrange(year, 3 * quarter)[1]),
         ),
-        Told(
+        ToldDate(
             f"Today is the {_NTH[place - 1]} day of the {_NTH[month - 1]} month of {year}.",
             date(year, month, place),
         ),
@@ -179,7 +179,7 @@ def named(rng: Random) -> Told:
     return rng.choice(said)
 
 
-def _first_weekday(rng: Random, year: int) -> Told:
+def _first_weekday(rng: Random, year: int) -> ToldDate:
     start, wanted = date(year, 1, 1).weekday(), rng.randrange(7)
     later = (wanted - start) % 7
     counted = "; ".join(f"{_WEEKDAYS[(start + d) % 7]} {d + 1}" for d in range(later + 1))
@@ -190,10 +190,10 @@ def _first_weekday(rng: Random, year: int) -> Told:
             "As {y} starts with a {a}, and today is its first {b}, {n} is planning ahead.",
         )
     ).format(y=year, a=_WEEKDAYS[start], b=_WEEKDAYS[wanted], n=people(rng, 1)[0])
-    return Told(text, date(year, 1, 1 + later), (), counted + "\n")
+    return ToldDate(text, date(year, 1, 1 + later), (), counted + "\n")
 
 
-def _coming(rng: Random, year: int) -> Told:
+def _coming(rng: Random, year: int) -> ToldDate:
     hours = rng.choice((12, 24, 36, 36, 48))
     days = {12: 1, 24: 1, 36: 2, 48: 2}[hours]
     text = rng.choice(
@@ -204,10 +204,10 @@ def _coming(rng: Random, year: int) -> Told:
             "{y} will be here in {h} hours.",
         )
     )
-    return Told(text.format(y=year, h=hours), date(year, 1, 1), (("d", -days),))
+    return ToldDate(text.format(y=year, h=hours), date(year, 1, 1), (("d", -days),))
 
 
-def _disputed(rng: Random, name: str, second: str, year: int, month: int) -> Told:
+def _disputed(rng: Random, name: str, second: str, year: int, month: int) -> ToldDate:
     """Two people name two dates, and one of them is right."""
     one = date(year, month, rng.randint(1, 28))
     other = one + timedelta(days=rng.choice((1, -1, 2, 7)))
@@ -220,10 +220,10 @@ def _disputed(rng: Random, name: str, second: str, year: int, month: int) -> Tol
         (f" {good} is right.", f" {good} is right.", f" {bad} is wrong.", f" In fact {good} is right.")
     )
     reading = f"{name} {slashed(one)}; {second} {slashed(other)}; {good} is right\n"
-    return Told(text, one if first_right else other, (), reading)
+    return ToldDate(text, one if first_right else other, (), reading)
 
 
-def _british(rng: Random, year: int, month: int) -> Told:
+def _british(rng: Random, year: int, month: int) -> ToldDate:
     day = date(year, month, rng.randint(1, 12))
     there = f"{day.day:02d}/{day.month:02d}/{day.year}"
     text = rng.choice(
@@ -238,10 +238,10 @@ def _british(rng: Random, year: int, month: int) -> Told:
             f"In England they write the day, then the month. Therefore, today is {there} for them.",
         )
     )
-    return Told(text, day, (), f"{there}: day {day.day}, month {day.month}\n")
+    return ToldDate(text, day, (), f"{there}: day {day.day}, month {day.month}\n")
 
 
-def years(rng: Random) -> Told:
+def years(rng: Random) -> ToldDate:
     day = any_day(rng)
     name, other = people(rng, 2)
     count = rng.choice((1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20))
@@ -252,36 +252,38 @@ def years(rng: Random) -> Told:
     place = rng.choice(("the market", "the library", "the zoo", "a friend"))
     february = date(day.year, 2, monthrange(day.year, 2)[1])
     monthly: tuple[Move, ...] = (("m", visit - 1),)
-    said: tuple[Told, ...] = (
-        Told(
+    said: tuple[ToldDate, ...] = (
+        ToldDate(
             f"{name} and {other} married on {text}. Today is their {count}-year anniversary.", day, (("y", count),)
         ),
         _jubilee(rng, day, name, other),
-        Told(
+        ToldDate(
             f"{name} and {other} wed on {text}. It is their {count}-year anniversary today.", day, (("y", count),)
         ),
-        Told(f"{name} was born on {text}. Today {name} turns {count}.", day, (("y", count),)),
-        Told(f"{name} was born on {text}. It is the {count}-year-old birthday today.", day, (("y", count),)),
-        Told(
+        ToldDate(f"{name} was born on {text}. Today {name} turns {count}.", day, (("y", count),)),
+        ToldDate(f"{name} was born on {text}. It is the {count}-year-old birthday today.", day, (("y", count),)),
+        ToldDate(
             f"{name} was born on the last day of February in {day.year}. Today {name} turns {count}.",
             february,
             (("y", count),),
         ),
-        Told(f"{name} still talks of {text}, but that was {_WORDS[few]} years ago.", day, (("y", few),)),
-        Told(f"{text} feels like last week to {name}, but it was {_WORDS[few]} years ago.", day, (("y", few),)),
-        Told(
+        ToldDate(f"{name} still talks of {text}, but that was {_WORDS[few]} years ago.", day, (("y", few),)),
+        ToldDate(
+            f"{text} feels like last week to {name}, but it was {_WORDS[few]} years ago.", day, (("y", few),)
+        ),
+        ToldDate(
             f"{name} goes to {place} on the {nth} of each month, beginning in {month} {first.year}. "
             f"Today is visit number {visit}.",
             first,
             monthly,
         ),
-        Told(
+        ToldDate(
             f"On the {nth} of every month {name} goes to {place}, first in the {month} of {first.year}. "
             f"It is the {ordinal(visit)} visit today.",
             first,
             monthly,
         ),
-        Told(
+        ToldDate(
             f"{name} sees {place} on the {nth} of each month, starting from the {month} of {first.year}. "
             f"It is {rng.choice(('her', 'his'))} {ordinal(visit)} time today.",
             first,
@@ -291,13 +293,15 @@ def years(rng: Random) -> Told:
     return rng.choice(said)
 
 
-def _jubilee(rng: Random, day: date, name: str, other: str) -> Told:
+def _jubilee(rng: Random, day: date, name: str, other: str) -> ToldDate:
     kind, count = rng.choice((("silver", 25), ("golden", 50), ("golden", 50), ("diamond", 60)))
     ending = rng.choice(("It is their {} wedding day today.", "Today is their {} wedding anniversary."))
-    return Told(f"{name} and {other} married on {written(rng, day)}. " + ending.format(kind), day, (("y", count),))
+    return ToldDate(
+        f"{name} and {other} married on {written(rng, day)}. " + ending.format(kind), day, (("y", count),)
+    )
 
 
-def far(rng: Random, low: int, high: int) -> Told:
+def far(rng: Random, low: int, high: int) -> ToldDate:
     day, count = any_day(rng), rng.randint(low, high)
     (name,), text = people(rng, 1), written(rng, day)
     said: tuple[tuple[str, int], ...] = (
@@ -309,4 +313,4 @@ def far(rng: Random, low: int, high: int) -> Told:
         (f"In {count} days it will be {text}.", -count),
     )
     line, days = rng.choice(said)
-    return Told(line, day, (("d", days),))
+    return ToldDate(line, day, (("d", days),))

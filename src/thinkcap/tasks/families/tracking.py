@@ -44,7 +44,7 @@ _SEATS = words("the window seat;the aisle seat;the back row;the front row;the so
 
 
 @dataclass(frozen=True)
-class Scene:
+class SwapScene:
     """One kind of story: how it opens, what is held, how a swap and the question are told."""
 
     opens: tuple[str, ...]
@@ -59,7 +59,7 @@ class Scene:
 
 
 _SCENES = (
-    Scene(
+    SwapScene(
         opens=("{all} are playing a ball game.", "{all} meet for a game in the park.", "{all} play together."),
         starts=(
             "At the start of the game, each of them holds a ball: {held}.",
@@ -72,7 +72,7 @@ _SCENES = (
         ends=("At the end of the game, {p} has the", "When the game is over, {p} holds the"),
         items=tuple(f"{c} ball" for c in _COLOURS),
     ),
-    Scene(
+    SwapScene(
         opens=("{all} bring gifts to a party.", "{all} hold a gift exchange.", "{all} are at a present swap."),
         starts=(
             "At the start of the event, each holds a present of its own color: {held}.",
@@ -85,7 +85,7 @@ _SCENES = (
         ends=("At the end of the event, {p} has the", "When all is done, {p} has the"),
         items=tuple(f"{c} present" for c in _COLOURS),
     ),
-    Scene(
+    SwapScene(
         opens=("{all} love reading and lend books to each other.", "{all} are readers in one book club."),
         starts=(
             "At the start of term, each one buys a new book: {held}.",
@@ -98,7 +98,7 @@ _SCENES = (
         ends=("At the end of the semester, {p} has", "In the end, {p} has", "When term ends, {p} is reading"),
         items=tuple(_BOOKS),
     ),
-    Scene(
+    SwapScene(
         opens=("{all} go to a dance.", "{all} are dancing in a village hall.", "{all} are dancers."),
         starts=(
             "At the start of a song, each has a partner: {held}.",
@@ -110,7 +110,7 @@ _SCENES = (
         ends=("At the end of the dance, {p} is dancing with", "When the song ends, {p} dances with"),
         items=tuple(_PARTNERS),
     ),
-    Scene(
+    SwapScene(
         opens=("{all} play soccer on one team.", "{all} are team mates in a match.", "{all} play in a match."),
         starts=(
             "At the start of the match, each is given a position: {held}.",
@@ -122,7 +122,7 @@ _SCENES = (
         ends=("At the end of the match, {p} is playing", "When the whistle blows, {p} is playing"),
         items=tuple(_POSITIONS),
     ),
-    Scene(
+    SwapScene(
         opens=("{all} share a house.", "{all} work in one kitchen.", "{all} travel on one bus."),
         starts=("At first, each of them has a task or a place: {held}.", "On Monday it is so: {held}."),
         holds=("{p} has {i}", "{p} takes {i}"),

@@ -34,7 +34,7 @@ _LONGEST_PATTERN = 1000
 Placed = tuple[str, Record]
 
 
-class Told(NamedTuple):
+class GoldForm(NamedTuple):
     """How one gold is compared, the answer form where it has one of its own, and the gold."""
 
     kind: Kind
@@ -130,7 +130,7 @@ def _gold(where: str, record: Record, roles: Columns) -> str:
 
 def _told(
     placed: Sequence[Placed], golds: Sequence[str], options: Sequence[Options], roles: Columns, kind: str | None
-) -> list[Told]:
+) -> list[GoldForm]:
     """Kind, form and gold of every record: as given, else label for a multiple choice, else guessed."""
     declared = dict.fromkeys(range(len(golds)), KINDS[kind]) if kind else _declared(placed, roles)
     chosen = [i for i, given in enumerate(options) if given and declared.get(i, KINDS["label"]) == KINDS["label"]]
@@ -148,10 +148,10 @@ def _told(
                     f"{where}: the gold '{golds[i][:80]}' is not among the options {shown}; "
                     f"wanted a letter or the text of one option"
                 )
-            told.append(Told("label", "", letter))
+            told.append(GoldForm("label", "", letter))
             continue
         how, form = declared[i] if i in declared else guess or KINDS["text"]
-        told.append(Told(how, _form(where, record, roles) or form, short.get(i, golds[i])))
+        told.append(GoldForm(how, _form(where, record, roles) or form, short.get(i, golds[i])))
         if how == "text":
             _check_pattern(where, golds[i])
     return told
@@ -195,7 +195,7 @@ def _check_pattern(where: str, gold: str) -> None:
         raise DataError(f"{where}: the gold {gold[:80]} is no regular expression ({err})") from err
 
 
-def _question(where: str, record: Record, roles: Columns, id_: str, told: Told, options: Options) -> Question:
+def _question(where: str, record: Record, roles: Columns, id_: str, told: GoldForm, options: Options) -> Question:
     group = str(record.get(roles.group or "", ""))
     text, chat = record.get(roles.question or ""), record.get(roles.messages or "")
     if (text is None) == (chat is None):
@@ -233,7 +233,7 @@ def _json(cell: Any) -> str:
     return json.dumps(cell, ensure_ascii=False, default=str)[:_LONGEST_FACT]
 
 
-def _note(path: Path, roles: Columns, told: Sequence[Told], guess: bool) -> str:
+def _note(path: Path, roles: Columns, told: Sequence[GoldForm], guess: bool) -> str:
     """One line that says how the file was read."""
     kinds = sorted({one.form or one.kind for one in told})
     said = [f"question in '{roles.question or roles.messages}'", f"gold in '{roles.gold}'"]
