@@ -62,10 +62,11 @@ async def fill(store: TraceStore, count: int, tokens: int, ids: Ids) -> float:
         some = range(begin, min(begin + _BATCH, count))
         # Every trace another one, without drawing each anew: two halves of drawn ones.
         traces = [
-            Trace(pool[n % 4096][: tokens // 2] + pool[n * 7 % 4093][tokens // 2 :], True, 4096) for n in some
+            Trace(pool[n % 4096][: tokens // 2] + pool[n * 7 % 4093][tokens // 2 :], True, 4096, wall_s=0.1)
+            for n in some
         ]
         started = time.perf_counter()
-        await asyncio.gather(*(store.put(key(n), trace, 0.1) for n, trace in zip(some, traces, strict=True)))
+        await asyncio.gather(*(store.put(key(n), trace) for n, trace in zip(some, traces, strict=True)))
         spent += time.perf_counter() - started
     return spent
 

@@ -134,6 +134,8 @@ class Output:
     think_tokens: int = 0
     finish: str = "length"
     extras: Mapping[str, Any] = EMPTY
+    wall_s: float = 0.0
+    """How long it took to write, where that was before now."""
 
 
 class Engine(Protocol):
@@ -207,7 +209,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         reread_tokens=sum(len(p) for p in (*request.inserts, *request.prefill) if isinstance(p, Span)),
         origin=output.origin,
         claim=output.claim,
-        wall_s=time.perf_counter() - started,
+        wall_s=output.wall_s or time.perf_counter() - started,
         finish=output.finish,
         extras=output.extras,
     )

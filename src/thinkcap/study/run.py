@@ -32,7 +32,8 @@ from thinkcap.study.folders import link_latest, refuse_other
 from thinkcap.study.plan import Cell, plan
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import write_questions
-from thinkcap.study.rows import Journal, Row, make_row, stands, write_parquet
+from thinkcap.study.rows import Journal, Key, Row, make_row, stands, write_parquet
+from thinkcap.study.times import read_times, write_times
 from thinkcap.study.values import FREE, Price
 from thinkcap.traces.lock import FileLock
 from thinkcap.traces.remember import Remembering
@@ -138,9 +139,13 @@ async def _run(
     progress = Progress(total=len(cells), done=len(cells) - len(todo), resumed=len(cells) - len(todo))
     progress.where = getattr(bare, "status", None)
     width = config.concurrency or bare.card.concurrency
+    seconds = read_times(folder)
     async with Grader() as grader:
-        worker = _Worker(config, remembering, grader, journal, progress, watch)
-        await _side_by_side(todo, worker, width)
+        worker = _Worker(config, remembering, grader, journal, progress, seconds, watch)
+        try:
+            await _side_by_side(todo, worker, width)
+        finally:
+            write_times(folder, [cell.key for cell in cells], seconds)
         checks = None
         if config.verify_prefix:
             from thinkcap.study.verify import verify_prefix
@@ -180,6 +185,7 @@ class _Worker:
         grader: Grader,
         journal: Journal,
         progress: Progress,
+        seconds: dict[Key, float],
         watch: Watcher | None,
     ) -> None:
         self._config = config
@@ -187,6 +193,7 @@ class _Worker:
         self._grader = grader
         self._journal = journal
         self._progress = progress
+        self._seconds = seconds
         self._watch = watch
         self._neighbours = _Neighbours()
 
@@ -206,6 +213,8 @@ class _Worker:
             prompts=self._config.prompts.hash,
         )
         self._journal.append(row)
+        steps = outcome.run.steps if isinstance(outcome, Graded) else outcome.steps
+        self._seconds[cell.key] = sum(step.completion.wall_s for step in steps)
         self._progress.done += 1
         self._progress.failed += row.failed
         self._progress.tokens += row.tokens_generated

@@ -103,13 +103,14 @@ class Remembering:
                 emit(Delta(await self.read(trace.ids[begun:])))
             longer = replace(prompt, ids=prompt.ids + trace.ids)
             output = await self._engine.generate(longer, limit - len(trace.ids), sampling, emit)
-            grown = trace.extended(output.ids or (), output.ended, limit)
+            grown = trace.extended(output.ids or (), output.ended, limit, time.perf_counter() - started)
         else:
             # Continuing a sample would restart the random state, so it is drawn again whole.
             output = await self._engine.generate(prompt, limit, sampling, emit)
             before = trace.generated if trace else 0
-            grown = Trace(output.ids or (), output.ended, limit, before + output.tokens)
-        await self._store.put(key, grown, time.perf_counter() - started)
+            wall_s = time.perf_counter() - started
+            grown = Trace(output.ids or (), output.ended, limit, before + output.tokens, wall_s=wall_s)
+        await self._store.put(key, grown)
         return grown
 
     async def _output(
@@ -134,13 +135,16 @@ class Remembering:
             origin="fresh" if same else "continued" if continued else "cut",
             prompt_tokens=prompt.tokens,
             finish="stop" if cut.ended else "length",
+            wall_s=trace.wall_s * len(ids) / max(1, len(trace.ids)),
         )
 
     async def _whole(self, key: str, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
         """Over chat nothing can be cut: the same question at the same budget, or a new call."""
         stored = self._store.get_output(key)
         if stored is None:
+            started = time.perf_counter()
             output = await self._engine.generate(prompt, limit, sampling, emit)
+            output = replace(output, wall_s=time.perf_counter() - started)
             kept = asdict(replace(output, extras={}))
             await self._store.put_output(key, kept | {"extras": dict(output.extras)}, output.tokens)
         else:

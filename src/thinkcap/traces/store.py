@@ -100,15 +100,17 @@ class TraceStore:
             return self._recent[key]
         with self._reading():
             row = self._db.execute(
-                "select ids, ended, limit_, generated, segments from traces where key = ?", (_blob(key),)
+                "select ids, ended, limit_, generated, segments, wall_s from traces where key = ?", (_blob(key),)
             ).fetchone()
             if row is None:
                 return None
-            trace = Trace(_unpack(row[0]), bool(row[1]), int(row[2]), int(row[3]), tuple(json.loads(row[4])))
+            trace = Trace(
+                _unpack(row[0]), bool(row[1]), int(row[2]), int(row[3]), tuple(json.loads(row[4])), row[5]
+            )
         self._remember(key, trace)
         return trace
 
-    async def put(self, key: str, trace: Trace, wall_s: float = 0.0) -> None:
+    async def put(self, key: str, trace: Trace) -> None:
         await self._write(
             "insert or replace into traces values (?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -119,7 +121,7 @@ class TraceStore:
                 trace.generated,
                 json.dumps(trace.segments),
                 _pack(trace.ids),
-                wall_s,
+                trace.wall_s,
             ),
         )
         self._remember(key, trace)

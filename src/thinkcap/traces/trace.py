@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from thinkcap.core.types import Ids
 
@@ -24,6 +24,8 @@ class Trace:
     """All tokens ever produced for it, those of runs it replaced included."""
     segments: Ids = ()
     """Where it was continued: a continued chain need not equal an uninterrupted one on a real engine."""
+    wall_s: float = field(default=0.0, compare=False)
+    """How long its tokens took to write."""
 
     def covers(self, budget: int) -> bool:
         # An engine may stop short of its limit without ending its turn (a full context): that is all there is.
@@ -37,5 +39,6 @@ class Trace:
             return self
         return replace(self, ids=self.ids[:budget], ended=False)
 
-    def extended(self, ids: Ids, ended: bool, limit: int) -> Trace:
-        return Trace(self.ids + ids, ended, limit, self.generated + len(ids), (*self.segments, len(self.ids)))
+    def extended(self, ids: Ids, ended: bool, limit: int, wall_s: float = 0.0) -> Trace:
+        segments = (*self.segments, len(self.ids))
+        return Trace(self.ids + ids, ended, limit, self.generated + len(ids), segments, self.wall_s + wall_s)

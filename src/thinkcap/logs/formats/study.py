@@ -18,6 +18,7 @@ from thinkcap.logs.models import canonical, same_model
 from thinkcap.logs.modes import split_label
 from thinkcap.logs.reading import Log, printable
 from thinkcap.logs.said import Found, Said
+from thinkcap.study import times
 
 _NEEDED = (
     "question",
@@ -146,6 +147,7 @@ def _arms(
     if "stage" in extra:
         extra["stage"].texts = ["answer" if t in _ANSWER_PASS else t for t in extra["stage"].texts]
     notes = _Coded(table["notes"]) if "notes" in table.column_names else None
+    seconds = _seconds(table, file.with_name(times.FILE))
     group, starts = _grouped(keys)
     arms = []
     for rows in np.split(group, starts[1:]):
@@ -161,6 +163,8 @@ def _arms(
         columns = {k: np.array(c.texts, dtype=object)[c.codes[graded]] for k, c in extra.items()}
         if policy in _ONE_CHAIN and "tokens_think" in number:
             columns["tokens_think"] = number["tokens_think"][graded]
+        if seconds is not None:
+            columns["wall_s"] = seconds[graded]
         columns |= _noted(notes, graded)
         arm = Arm(
             policy=policy,
@@ -189,6 +193,19 @@ def _arms(
         known = ", ".join(text["model"].texts)
         raise DataError(f"{file}: no graded row{f' of model {only!r}' if only else ''}; models in it: {known}")
     return _alike(arms), _notes(arms, run)
+
+
+def _seconds(table: Any, file: Path) -> NDArray[np.float64] | None:
+    """How long each row took, where the file beside the rows tells of these very rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        timed = pq.read_table(file)
+        same = all(timed[name].equals(table[name].cast(timed[name].type)) for name in times.KEYS)
+        return np.asarray(timed["wall_s"], dtype=np.float64) if same else None
+    except (pa.ArrowException, OSError, KeyError, ValueError):
+        return None
 
 
 def _noted(notes: _Coded | None, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:

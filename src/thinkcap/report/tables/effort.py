@@ -52,7 +52,7 @@ TIME = (
 
 
 def times(group: Group, chosen: Budgets = ()) -> list[Row]:
-    """Seconds from question to answer, waiting included; only answers that were generated, not cut from traces."""
+    """Seconds an answer took, its calls together, waiting included; a cut chain counts by its share of tokens."""
     rows = []
     for arm in group.arms:
         if "wall_s" not in arm.extra:
