@@ -56,15 +56,17 @@ def test_every_policy_holds_its_cap_and_streams_what_it_says(address: str, polic
     assert thought == (getattr(whole.choices[0].message, "reasoning_content", None) or "")
 
 
-def test_prompt_and_cap_beyond_the_context_are_a_400_on_both_ways(address: str) -> None:
+def test_a_full_context_is_a_400_on_both_ways_and_a_cap_beyond_it_shrinks(address: str) -> None:
     client = Client(address)
     long = "word " * 900
     for model in ("pebble", "pebble+close"):
-        for change in ({"max_tokens": 2000}, {"messages": [{"role": "user", "content": long}], "max_tokens": 600}):
-            reply = client.post(URL, json=body(model=model, **change) | change)
-            assert reply.status_code == 400, (model, reply.text)
-            assert reply.json()["error"]["code"] == "context_length_exceeded"
-            assert "1024" in reply.json()["error"]["message"]
+        change: Any = {"messages": [{"role": "user", "content": long}], "max_tokens": 600}
+        reply = client.post(URL, json=body(model=model) | change)
+        assert reply.status_code == 400, (model, reply.text)
+        assert reply.json()["error"]["code"] == "context_length_exceeded"
+        assert "1024" in reply.json()["error"]["message"]
+        shrunk = client.post(URL, json=body(model=model, max_tokens=2000)).json()["thinkcap"]
+        assert shrunk["cap"] < 1024 < shrunk["cap_asked"] == 2000
     # Without a cap of the caller's, the default one gives way.
     request = body(model="pebble+nothink", messages=[{"role": "user", "content": "word " * 300 + QUESTION}])
     del request["max_tokens"]

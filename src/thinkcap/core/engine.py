@@ -107,6 +107,8 @@ class Prompt:
     """Length of the prompt where known."""
     begun: int = 0
     """How many ids at its end are this very turn so far, nothing of ours among them: the turn goes on."""
+    thought_only: bool = False
+    """Generation stops where the thought does."""
 
     def key(self, fingerprint: str, sampling: Sampling) -> str:
         """Names a generation without its budget: a smaller budget is a cut of the same trace."""

@@ -124,6 +124,8 @@ class Request:
     """An answer pass: tools and response format apply."""
     effort: str = ""
     """A level of the model's own; empty: as its makers set it."""
+    thought_only: bool = False
+    """The pass is over where the thought is; engines that cannot stop there write on."""
 
     def __post_init__(self) -> None:
         if not self.messages:

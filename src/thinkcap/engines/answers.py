@@ -21,6 +21,10 @@ from thinkcap.core.thinking import Delta
 
 REASONING = ("reasoning_content", "reasoning")
 """The two names servers have for a thought."""
+REPETITION = "repetition"
+"""vLLM's word for an answer it ended because it ran in circles."""
+CUT = ("length", REPETITION)
+"""Reasons for an end that was not the model's own."""
 OVERRUN = 8
 """Events beyond a limit that are let pass: a closing tag may show as an event of its own."""
 

@@ -18,7 +18,7 @@ from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.prompts import HERE
 from thinkcap.core.types import Mode, Request, Sampling, Span
-from thinkcap.engines.answers import ChatAnswer, ChatReply, Usage, fitting, overran, read_answer, read_event
+from thinkcap.engines.answers import CUT, ChatAnswer, ChatReply, Usage, fitting, overran, read_answer, read_event
 from thinkcap.engines.canary import ServedName
 from thinkcap.engines.client import Client, HangUp
 from thinkcap.engines.speech import Speech
@@ -72,7 +72,7 @@ class ChatEngine:
 
     async def prompt(self, request: Request) -> Prompt:
         question = request.question
-        messages = _inserted(self._speech.messages(request.messages, request.mode), request.inserts, request.stage)
+        messages = inserted(self._speech.messages(request.messages, request.mode), request.inserts, request.stage)
         begun = self._speech.block(request.mode) + "".join(
             p.text if isinstance(p, Span) else p for p in request.prefill
         )
@@ -150,7 +150,7 @@ class ChatEngine:
     async def _output(self, reply: ChatReply, limit: int) -> Output:
         if reply.finish == "content_filter":
             raise EngineRefused(f"the server's content filter stopped an answer of '{self.card.model}'")
-        if reply.finish not in ("stop", "length", "tool_calls", "function_call"):
+        if reply.finish not in ("stop", "tool_calls", "function_call", *CUT):
             raise EngineGarbled(f"the server stopped for '{reply.finish}'; wanted stop, length or tool_calls")
         usage = reply.usage or Usage()
         finish, tokens, over = reply.finish, usage.completion_tokens, 0
@@ -171,7 +171,7 @@ class ChatEngine:
             extras["tokens_source"] = "counted" if self._count else "estimated"
         return Output(
             text,
-            finish != "length",
+            finish not in CUT,
             tokens,
             thought=thought,
             answer=answer,
@@ -199,7 +199,7 @@ class ChatEngine:
         return await self._count(text) if self._count else -(-len(text) // 4)
 
 
-def _inserted(messages: Sequence[Mapping[str, Any]], inserts: Sequence[Span], stage: str) -> list[dict[str, Any]]:
+def inserted(messages: Sequence[Mapping[str, Any]], inserts: Sequence[Span], stage: str) -> list[dict[str, Any]]:
     """Over chat a trace goes in as text."""
     spans = iter(inserts)
     filled = []

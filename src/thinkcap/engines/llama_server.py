@@ -13,11 +13,24 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Ids, Message, Request, Sampling
+from thinkcap.engines.answers import ChatAnswer, ChatReply, read_answer, read_event
 from thinkcap.engines.binding import bound, constraints, fitting, grammar
+from thinkcap.engines.calling import (
+    begun,
+    called,
+    calls,
+    only_thought,
+    rendering,
+    thought_ends,
+    told_as_chat,
+    without_choice,
+)
 from thinkcap.engines.canary import ServedName
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import Vocabulary
@@ -37,6 +50,7 @@ _OPTIONS = {
     "top_logprobs": "top_logprobs",
 }
 _PENALTIES = {"presence_penalty", "frequency_penalty", "repeat_penalty"}
+_CHAT = "/v1/chat/completions"
 _ALIKE = 48
 _FIELDS = ["content", "tokens", "stop_type", "tokens_predicted", "truncated", "model", "completion_probabilities"]
 
@@ -65,12 +79,17 @@ class LlamaServer:
         self._cache = cache
         self._close = close
         self._slots = asyncio.Semaphore(card.concurrency)
+        self._speech = speech
         self._splicer = Splicer(speech, self.render, self.tokenize)
         self._read: Recent[str] = Recent(65536)
         self._served = ServedName(card.model)
 
     async def prompt(self, request: Request) -> Prompt:
+        if calls(request):
+            return await self._calling(request)
         body = constraints(request, _OPTIONS, self.card.model)
+        if request.thought_only:
+            body["stop"] = thought_ends(request, self.card.marks)
         if body.pop("n_probs", False):
             # None are given for 0; the surplus one is taken out of the answer.
             body["n_probs"] = max(1, body.setdefault("top_logprobs", 0))
@@ -79,8 +98,19 @@ class LlamaServer:
             body["grammar"] = wanted
         return await bound(self._splicer, request, body, wanted)
 
+    async def _calling(self, request: Request) -> Prompt:
+        """A pass that may call tools is written over chat, where the server parses calls; ids count its prompt."""
+        body = told_as_chat(request, self._speech)
+        for name, value in without_choice(request).question.options.items():
+            body[name if "logprobs" in name else _OPTIONS.get(name, name)] = value
+        body["begun"] = begun(request, self._speech)
+        return await self._splicer.prompt(request, body)
+
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         ids = fitting(prompt, limit, self.card)
+        if "messages" in prompt.body:
+            async with self._slots:
+                return await self._called(prompt, ids, limit, sampling, emit)
         body = {
             "prompt": list(ids),
             "n_predict": limit,
@@ -102,7 +132,33 @@ class LlamaServer:
                 )
             finally:
                 self._busy[which] -= 1
-        return await self._output(answer, len(ids), prompt.body.get("top_logprobs"))
+        output = await self._output(answer, len(ids), prompt.body.get("top_logprobs"))
+        return only_thought(output, self.card) if prompt.thought_only and answer["stop_type"] == "word" else output
+
+    async def _called(self, prompt: Prompt, ids: Ids, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
+        body = {
+            **prompt.body,
+            **_sampling(sampling, prompt.body),
+            "max_tokens": limit,
+            "cache_prompt": self._cache,
+        }
+        so_far = body.pop("begun")
+        client = self._clients[self._choose(ids)]
+        if emit is None:
+            whole = await client.send(_CHAT, msgspec.json.encode(body), read_answer)
+            return called(ChatReply.whole(whole), so_far, limit, len(ids))
+        reply = ChatReply()
+
+        def take(event: ChatAnswer) -> bool:
+            for delta in reply.add(event):
+                # The thought so far comes first, again.
+                if delta.channel != "thought":
+                    emit(Delta(delta.text, "answer"))
+            return reply.finish is not None
+
+        streaming = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        await client.stream(_CHAT, streaming, take, lambda raw: read_event(raw)[0])
+        return called(reply, so_far, limit, len(ids))
 
     async def read(self, ids: Sequence[int]) -> str:
         if self._vocabulary:
@@ -121,7 +177,7 @@ class LlamaServer:
             await self._close()
 
     async def render(self, messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
-        body = {"messages": list(map(dict, messages)), "chat_template_kwargs": dict(switches)}
+        body = {"messages": list(map(dict, messages)), **rendering(switches)}
         return await self._client.post("/apply-template", body, lambda j: str(j["prompt"]))
 
     async def tokenize(self, text: str, first: bool) -> Ids:

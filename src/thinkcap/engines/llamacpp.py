@@ -23,6 +23,7 @@ from thinkcap.core.engine import Engine, EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.dialects import QWEN
+from thinkcap.engines.calling import llama_server_calls
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import GgufFacts, read_gguf
 from thinkcap.engines.llama_server import LlamaServer
@@ -127,6 +128,7 @@ async def _engine(
         context=context,
         close_id=close_ids[0] if len(close_ids) == 1 else None,
         formats=True,
+        tools=await llama_server_calls(first, found.marks),
         concurrency=slots,
         dtype=facts.dtype,
         version=f"xllamacpp {xllamacpp.__version__}",

@@ -22,13 +22,14 @@ from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import GREEDY, Mode, Question, Request
 from thinkcap.dialects import chosen, of_model
+from thinkcap.engines.calling import llama_server_calls, vllm_calls
 from thinkcap.engines.canary import Watched
 from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField
 from thinkcap.engines.client import Client
 from thinkcap.engines.llama_server import LlamaServer
 from thinkcap.engines.retry import RetryPolicy, key_from_environment
 from thinkcap.engines.speech import COMMON, NothinkBy, Speech, check_nothink_by, found_dialect
-from thinkcap.engines.vllm import VllmServer
+from thinkcap.engines.vllm import DERENDER, VllmServer
 
 ServerKind = Literal["llama-server", "vllm", "other"]
 _PROBE_TOKENS = 16
@@ -217,7 +218,10 @@ async def _by_ids(
     probe = _probe(client, facts, prompts)
     speech = await _speech(probe, facts, nothink_by, prompts, dialect)
     close = await probe.tokenize(speech.dialect.marks.close_tag, False)
-    card = _card(facts, speech, "ids", close_id=close[0] if len(close) == 1 else None, formats=True)
+    marks = speech.dialect.marks
+    able = vllm_calls(client, facts.name, DERENDER) if facts.kind == "vllm" else llama_server_calls(client, marks)
+    close_id = close[0] if len(close) == 1 else None
+    card = _card(facts, speech, "ids", close_id=close_id, formats=True, tools=await able)
     if facts.kind == "vllm":
         return VllmServer(client, card, speech, facts.name)
     end = await probe.tokenize(facts.end, False)

@@ -62,7 +62,16 @@ class Splicer:
         ids, forced = await self.ids(request)
         opened, closed = self._speech.state(request)
         begun = await self._begun(request)
-        return Prompt(ids, body, forced=forced, opened=opened, closed=closed, tokens=len(ids), begun=begun)
+        return Prompt(
+            ids,
+            body,
+            forced=forced,
+            opened=opened,
+            closed=closed,
+            tokens=len(ids),
+            begun=begun,
+            thought_only=request.thought_only,
+        )
 
     async def _begun(self, request: Request) -> int:
         """Length of the turn so far where all of it is the model's own."""
@@ -97,12 +106,16 @@ class Splicer:
     async def _pieces(self, request: Request) -> tuple[Ids, ...]:
         messages = self._speech.messages(request.messages, request.mode)
         split = bool(request.inserts)
-        key = json.dumps([request.mode, request.effort, split, messages], sort_keys=True, default=dict)
+        tools = request.question.tools
+        key = json.dumps([request.mode, request.effort, split, messages, tools], sort_keys=True, default=dict)
 
         async def make() -> tuple[Ids, ...]:
+            arguments = self._speech.switches(request.mode, request.effort)
+            if tools:
+                arguments["tools"] = tools
             if self._whole and not split:
-                return (await self._whole(messages, self._speech.switches(request.mode, request.effort)),)
-            text = await self._render(messages, self._speech.switches(request.mode, request.effort))
+                return (await self._whole(messages, arguments),)
+            text = await self._render(messages, arguments)
             # Without traces to insert, a mark in somebody's question is an ordinary character.
             texts = text.split(HERE) if split else [text]
             return tuple([await self._tokenize(t, i == 0) for i, t in enumerate(texts)])

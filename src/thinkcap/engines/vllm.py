@@ -7,19 +7,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Ids, Message, Request, Sampling
+from thinkcap.engines.answers import CUT, ChatAnswer
 from thinkcap.engines.binding import bound, constraints, fitting, grammar
+from thinkcap.engines.calling import (
+    calls,
+    choice_of,
+    extras_of,
+    forced_schema,
+    only_thought,
+    rendering,
+    thought_ends,
+    without_choice,
+)
 from thinkcap.engines.canary import ServedName
 from thinkcap.engines.client import Client
 from thinkcap.engines.pieces import Pieces
 from thinkcap.engines.speech import Speech
 from thinkcap.engines.splice import Splicer
 
+_STEP = 32
+"""More tokens than any server drafts at a time."""
+DERENDER = "/v1/chat/completions/derender"
+"""Where vLLM's own parsers read ids."""
 _OPTIONS = {
     "stop": "stop",
     "logit_bias": "logit_bias",
@@ -38,6 +56,7 @@ class VllmServer:
         self.card = card
         self._client = client
         self._model = served
+        self._speech = speech
         self._splicer = Splicer(speech, self.render, self.tokenize, self._template)
         self._ends: set[int] = set()
         self._pieces = Pieces(self._detokenize, card.close_id, card.close_tag)
@@ -45,14 +64,45 @@ class VllmServer:
         self._served = ServedName(card.model)
 
     async def prompt(self, request: Request) -> Prompt:
+        if calls(request):
+            return await self._calling(request)
         body = constraints(request, _OPTIONS, self.card.model)
+        if request.thought_only:
+            body["stop"] = thought_ends(request, self.card.marks)
         wanted = grammar(request)
         if wanted is not None:
             body["structured_outputs"] = {"grammar": wanted}
         return await bound(self._splicer, request, body, wanted)
 
+    async def _calling(self, request: Request) -> Prompt:
+        """Written by ids as every pass; what was written in this turn is parsed once it is whole."""
+        body = constraints(without_choice(request), _OPTIONS, self.card.model)
+        if schema := forced_schema(request):
+            body["structured_outputs"] = {"json": schema}
+        head, _ = await self._splicer.ids(replace(request, prefill=()))
+        chat = {"model": self._model, "messages": list(map(dict, request.messages))}
+        arguments = {**self._speech.switches(request.mode, request.effort), "tools": request.question.tools}
+        body["parsed"] = (len(head), {**chat, **rendering(arguments), **choice_of(request)})
+        return await self._splicer.prompt(request, body)
+
+    async def _called(self, output: Output, turn: Ids, chat: Mapping[str, Any]) -> Output:
+        """The whole turn goes to vLLM's own parsers: which tools it calls, and what it says beside that."""
+        choice = {"index": 0, "token_ids": list(turn), "finish_reason": output.finish}
+        body = {
+            "model": self._model,
+            "chat_request": chat,
+            "generate_response": {"request_id": "thinkcap", "choices": [choice]},
+        }
+        found = await self._client.post(DERENDER, body, lambda j: msgspec.convert(j, ChatAnswer).choices[0].text)
+        text = (found.content or "").lstrip("\n")
+        return replace(output, text=text, answer=text, extras=extras_of(found.tool_calls or ()), ids=None)
+
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         ids = fitting(prompt, limit, self.card)
+        parsed = prompt.body.get("parsed")
+        if parsed and "structured_outputs" in prompt.body:
+            # A forced call is JSON of its own, no words for a reader.
+            emit = None
         body: dict[str, Any] = {
             "model": self._model,
             "prompt": list(ids),
@@ -65,7 +115,7 @@ class VllmServer:
             "return_token_ids": True,
             "skip_special_tokens": False,
             "add_special_tokens": False,
-            **prompt.body,
+            **{name: value for name, value in prompt.body.items() if name != "parsed"},
         }
         if not sampling.greedy:
             body["seed"] = sampling.seed
@@ -73,7 +123,12 @@ class VllmServer:
             answer = await (
                 self._streamed(body, emit) if emit else self._client.post("/v1/completions", body, _whole)
             )
-        return await self._output(answer, len(ids), limit, streamed=emit is not None)
+        output = await self._output(answer, len(ids), limit, streamed=emit is not None)
+        if parsed:
+            head, chat = parsed
+            return await self._called(output, (*ids[head:], *(output.ids or ())), chat)
+        stopped = prompt.thought_only and isinstance(answer.get("stop_reason"), str)
+        return only_thought(output, self.card) if stopped else output
 
     async def read(self, ids: Sequence[int]) -> str:
         return await self._pieces.text(self._said(ids))
@@ -97,7 +152,7 @@ class VllmServer:
             "model": self._model,
             "messages": list(map(dict, messages)),
             "add_generation_prompt": True,
-            "chat_template_kwargs": dict(switches),
+            **rendering(switches),
         }
         return await self._client.post("/tokenize", body, lambda j: tuple(map(int, j["tokens"])))
 
@@ -130,11 +185,17 @@ class VllmServer:
         self._served.check(answer.get("model"))
         ids = tuple(map(int, answer["token_ids"]))
         finish = answer["finish_reason"]
-        if not ids or len(ids) > limit or finish not in ("stop", "length"):
+        if not ids or len(ids) > limit + _STEP or finish not in ("stop", *CUT):
             raise EngineGarbled(
                 f"the server sent {len(ids)} token ids for a limit of {limit} and stopped for '{finish}'; "
-                f"wanted 1 to {limit} and stop or length"
+                f"wanted 1 to {limit} and stop, length or repetition"
             )
+        if len(ids) > limit:
+            # Several tokens a step, as in speculative decoding, may pass a limit: what is beyond it is not used.
+            cut = ids[:limit]
+            text = await self.read(cut)
+            over = {"over_limit": len(ids) - limit}
+            return Output(text, False, limit, ids=cut, fresh=len(ids), prompt_tokens=prompt_tokens, extras=over)
         word = isinstance(answer.get("stop_reason"), str)
         if finish == "stop" and not word:
             self._ends.add(ids[-1])

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, MutableMapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -160,7 +161,8 @@ class Gateway:
     def _choice(self, call: Call, served: Served, forced: str | None, cap: int) -> Choice:
         if call.tools and not served.tools:
             raise Refusal(f"model '{served.name}' cannot call tools here", code="unsupported", param="tools")
-        return choose(call, forced, cap, served.engine.card, served.profile, self.service.config.threshold)
+        card, threshold = served.engine.card, self.service.config.threshold
+        return choose(call, forced, cap, card, served.profile, threshold, served.budget_field)
 
     async def _answer(
         self, call: Call, served: Served, forced: str | None, choice: Choice, response: _Response
@@ -173,6 +175,8 @@ class Gateway:
             as_it_is = response.wire.servers_own and not call.hides_thought
             fields = FIELDS if not as_it_is else () if wanted == "upstream" else _names(wanted, "")
             if call.stream:
+                if response.wire.counts_first and served.engine.card.transport == "ids":
+                    call = await job.counted(call, served.engine)
                 events = served.relay.streamed(call, choice, cap, fields)
                 if not as_it_is:
                     events = retold_stream(events, call, response.wire.encoder(call, names))
@@ -189,6 +193,8 @@ class Gateway:
         if cap != (call.cap or config.default_cap):
             choice = self._choice(call, served, forced, cap)
             response.policy = choice.spec.name
+        if room is not None:
+            call = replace(call, prompt_tokens=served.engine.card.context - room)
         one = job.Job(
             call,
             served.engine,

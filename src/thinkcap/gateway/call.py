@@ -43,6 +43,8 @@ class Wishes(Struct, forbid_unknown_fields=True):
     reasoning_field: ReasoningField | None = None
     json: Literal["direct", "drafted"] | None = None
     """How an answer under a response format is come by; None: as suits the model."""
+    answer_tokens: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+    """Tokens of the cap no thought may take."""
 
 
 NO_WISHES = Wishes()
@@ -87,5 +89,9 @@ class Call:
     """Bytes of the body, and so more than the tokens of its messages."""
     raw: Mapping[str, Any] | None = None
     """The body in a chat server's own format, for whoever hands it on; None where nobody can."""
+    ignored: tuple[str, ...] = ()
+    """What was sent and has no effect here, as the reply says."""
+    prompt_tokens: int = 0
+    """How long the prompt is, where it was counted before the answer."""
     echo: Mapping[str, Any] = EMPTY
     """What the wire repeats in its answer."""

@@ -17,8 +17,9 @@ from thinkcap.calibrate.profile import Profile
 from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
+from thinkcap.core.types import EMPTY
 from thinkcap.gateway.call import Call
-from thinkcap.gateway.effort import bounded, limit
+from thinkcap.gateway.effort import bounded, limit, watched
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.policies.registry import (
     POLICIES,
@@ -37,13 +38,17 @@ from thinkcap.policies.think import PIPELINES
 By = Literal["request", "profile", "default", "tools", "media"]
 _MOST_CALLS = 64
 _LONGEST_TEXT = 500
-_NOTHINK = PolicySpec("nothink")
+_NOTHINK, _THINK = PolicySpec("nothink"), PolicySpec("think")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     spec: PolicySpec
     by: By
+    held_by: str = ""
+    """With tools: what holds the thought, `ids`, a server's own field, `nothing`, or `off` where there is none."""
+    budget: Mapping[str, int] = EMPTY
+    """What bounds the thought by the server's own field."""
 
     @property
     def label(self) -> str:
@@ -71,9 +76,15 @@ def _public(spec: PolicySpec) -> PolicySpec:
 
 
 def choose(
-    call: Call, forced: str | None, cap: int, card: EngineCard, profile: Profile | None, threshold: int
+    call: Call,
+    forced: str | None,
+    cap: int,
+    card: EngineCard,
+    profile: Profile | None,
+    threshold: int,
+    budget_field: str = "",
 ) -> Choice:
-    """`forced` is what stood after the `+` of the model's name."""
+    """`forced` is what stood after the `+` of the model's name, `budget_field` how the server bounds a thought."""
     if forced is not None or call.wishes.policy is not None:
         if call.thought is not None:
             raise Refusal(
@@ -87,18 +98,32 @@ def choose(
         raise Refusal("thinkcap.options need thinkcap.policy", code="invalid_value", param="thinkcap")
     if call.nothink and "nothink" in card.modes:
         return Choice(_NOTHINK, "request")
-    if call.tools and "nothink" in card.modes:
-        # Passes that think without knowing the tools would mislead the one that calls them.
-        return Choice(_NOTHINK, "tools")
+    if call.tools:
+        return _with_tools(
+            call, cap, card, chosen(cap, call.wishes.kind, card, profile, threshold)[0], budget_field
+        )
     if card.transport == "ids" and call.media and "nothink" in card.modes:
         # Token ids hold text only; one plain call goes to the server as it came.
         return Choice(_NOTHINK, "media")
     spec, by = chosen(cap, call.wishes.kind, card, profile, threshold)
-    tokens = limit(call, cap)
+    tokens = limit(call, cap, card.levels)
     if tokens is None or card.switch == "prompt" or (spec.name == "nothink" and call.thought is None):
         # An effort is the most a thought may take, no wish to think where the cap has no room for it.
-        return Choice(spec, by)
-    return Choice(bounded(tokens, cap, card), "request")
+        return Choice(watched(spec, cap, card) if by == "default" else spec, by)
+    return Choice(watched(bounded(tokens, cap, card, call.effort), cap, card), "request")
+
+
+def _with_tools(call: Call, cap: int, card: EngineCard, spec: PolicySpec, budget_field: str) -> Choice:
+    """Thought and call in one turn, as models learn it: the call has what the thought leaves of the cap."""
+    always = "nothink" not in card.modes
+    if not always and (card.switch == "prompt" or (spec.name == "nothink" and call.thought is None)):
+        return Choice(_NOTHINK, "tools", "off")
+    tokens = limit(call, cap, card.levels, share=1 / 2)
+    if card.transport == "ids" and card.tools:
+        return Choice(watched(bounded(tokens, cap, card, call.effort), cap, card), "tools", "ids")
+    if budget_field and tokens:
+        return Choice(_THINK, "tools", budget_field, MappingProxyType({budget_field: tokens}))
+    return Choice(_THINK, "tools", "nothing") if always else Choice(_NOTHINK, "tools", "off")
 
 
 def _from_request(call: Call, forced: str | None, cap: int) -> PolicySpec:

@@ -5,7 +5,7 @@ limit(call, cap=1000)                    # 500 for an effort of medium, 200 for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from thinkcap.core.engine import EngineCard
@@ -23,25 +23,58 @@ SHARES: Mapping[Effort, float] = {
 """More effort never allows fewer tokens."""
 
 
-def limit(call: Call, cap: int) -> int | None:
-    """Most tokens of a thought under this cap, an answer's room left; None where nobody set any."""
-    share = SHARES.get(call.effort) if call.effort else None
-    if call.thought is None and share is None:
+_LONG = 1024
+"""Tokens from which a thought may be worth watching."""
+
+
+def _kept(cap: int) -> int:
+    """As much as the policy `close` keeps for an answer."""
+    return min(max(32, cap // 8), max(1, cap // 2))
+
+
+def limit(call: Call, cap: int, levels: Sequence[str] = (), share: float | None = None) -> int | None:
+    """Most tokens of a thought under this cap, an answer's room left; None where nobody set any.
+
+    An effort is a share of the cap where the model has no `levels` of its own. `share` is what a thought may take
+    where the caller does not say.
+    """
+    kept = call.wishes.answer_tokens
+    wanted = None if levels or call.effort is None else SHARES.get(call.effort)
+    if call.effort is None and call.thought is None:
+        wanted = share
+    if call.thought is None and call.effort is None and wanted is None and kept is None:
         return None
-    # As much as the policy `close` keeps for an answer.
-    kept = min(max(32, cap // 8), max(1, cap // 2))
-    most = [cap - kept]
+    most = [cap - (kept if kept is not None else _kept(cap))]
     if call.thought is not None:
         most.append(call.thought)
-    if share is not None:
-        most.append(max(1, int(cap * share)))
-    return min(most)
+    if wanted is not None:
+        most.append(max(1, int(cap * wanted)))
+    return max(0, min(most))
 
 
-def bounded(tokens: int, cap: int, card: EngineCard) -> PolicySpec:
+def level(effort: Effort | None, levels: Sequence[str]) -> str:
+    """The model's own level for an effort: of the same name, else as far up its scale; none where it has none."""
+    if effort is None or not levels:
+        return ""
+    if effort in levels:
+        return effort
+    place = tuple(SHARES).index(effort) / (len(SHARES) - 1)
+    return levels[round(place * (len(levels) - 1))]
+
+
+def watched(spec: PolicySpec, cap: int, card: EngineCard) -> PolicySpec:
+    """A long thought is looked at on its way and ended where it repeats itself; by ids that costs no token."""
+    if spec.name != "close" or card.transport != "ids" or spec.options.keys() - {"reserve"}:
+        return spec
+    kept = int(spec.options.get("reserve") or _kept(cap))
+    return PolicySpec("stop", MappingProxyType({"answer": kept})) if cap - kept > _LONG else spec
+
+
+def bounded(tokens: int | None, cap: int, card: EngineCard, effort: Effort | None = None) -> PolicySpec:
     """The policy whose thought ends after so many tokens and whose answer has the rest of the cap."""
-    if tokens < 1:
+    if not tokens:
         return PolicySpec("nothink") if "nothink" in card.modes else PolicySpec("close")
     if card.prefills or "nothink" not in card.modes:
-        return PolicySpec("close", MappingProxyType({"reserve": cap - tokens}))
+        own = level(effort, card.levels)
+        return PolicySpec("close", MappingProxyType({"reserve": cap - tokens, **({"effort": own} if own else {})}))
     return PolicySpec("split", MappingProxyType({"think": tokens, "answer": cap - tokens}))

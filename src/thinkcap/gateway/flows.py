@@ -8,6 +8,7 @@ completions before it does. The driver still counts every token.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,12 +27,8 @@ def check_answer_pass(spec: PolicySpec) -> None:
         )
 
 
-def structured(flow: Flow, close_id: int | None, close_tag: str) -> Flow:
-    """Tools, a response format and the like bind the answer pass only: a thinking pass must not give the answer.
-
-    A pass that went on to answer by itself is handed to the policy as its thought alone, not ended; the policy
-    then goes on to its own answer pass. What was written beyond the thought the driver has counted already.
-    """
+def inside(flow: Flow, each: Callable[[Ask], Generator[Ask, Any, Sequence[Completion]]]) -> Flow:
+    """A flow inside another: `each` says what is really asked for what it asks, and what it is told of it."""
     reply: Any = None
     error: EngineError | None = None
     try:
@@ -41,23 +38,36 @@ def structured(flow: Flow, close_id: int | None, close_tag: str) -> Flow:
             except StopIteration as stop:
                 answer: Answer = stop.value
                 return answer
-            if isinstance(effect, Ask):
-                effect = Ask(tuple(_thought_only(r) for r in effect.requests))
             error = None
             try:
-                reply = yield effect
+                reply = (yield from each(effect)) if isinstance(effect, Ask) else (yield effect)
             except EngineError as err:
                 error = err
-                continue
-            if isinstance(effect, Ask):
-                pairs = zip(effect.requests, reply, strict=True)
-                reply = tuple(c if r.final else _reopened(c, close_id, close_tag) for r, c in pairs)
     finally:
         flow.close()
 
 
+def structured(flow: Flow, close_id: int | None, close_tag: str) -> Flow:
+    """Tools, a response format and the like bind the answer pass only: a thinking pass must not give the answer.
+
+    A pass that went on to answer by itself is handed to the policy as its thought alone, not ended; the policy
+    then goes on to its own answer pass. What was written beyond the thought the driver has counted already.
+    """
+
+    def each(effect: Ask) -> Generator[Ask, Any, tuple[Completion, ...]]:
+        asked = tuple(_thought_only(r) for r in effect.requests)
+        found = yield Ask(asked)
+        return tuple(
+            c if r.final else _reopened(c, close_id, close_tag) for r, c in zip(asked, found, strict=True)
+        )
+
+    return inside(flow, each)
+
+
 def _thought_only(request: Request) -> Request:
-    return replace(request, shown="thought") if request.shown == "answer" and not request.final else request
+    if request.final or request.mode != "think":
+        return request
+    return replace(request, thought_only=True, shown="thought" if request.shown == "answer" else request.shown)
 
 
 def _reopened(completion: Completion, close_id: int | None, close_tag: str) -> Completion:
@@ -86,25 +96,15 @@ def insured(flow: Flow, question: Question, cap: int) -> Flow:
 def metered(flow: Flow, most: int) -> Flow:
     """At most so many requests, whatever the policy's options make of it."""
     made = 0
-    reply: Any = None
-    error: EngineError | None = None
-    try:
-        while True:
-            try:
-                effect = flow.throw(error) if error else flow.send(reply)
-            except StopIteration as stop:
-                answer: Answer = stop.value
-                return answer
-            made += len(effect.requests) if isinstance(effect, Ask) else 0
-            if made > most:
-                raise Unsupported(f"this policy makes more than {most} calls, which is all that one request may")
-            error = None
-            try:
-                reply = yield effect
-            except EngineError as err:
-                error = err
-    finally:
-        flow.close()
+
+    def each(effect: Ask) -> Generator[Ask, Any, tuple[Completion, ...]]:
+        nonlocal made
+        made += len(effect.requests)
+        if made > most:
+            raise Unsupported(f"this policy makes more than {most} calls, which is all that one request may")
+        return tuple((yield effect))
+
+    return inside(flow, each)
 
 
 def readable(answer: Answer, question: Question) -> Answer:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from thinkcap.engines.answers import REASONING, ChatAnswer, Usage, fitting, overran, read_event
+from thinkcap.engines.answers import REASONING, REPETITION, ChatAnswer, Usage, fitting, overran, read_event
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.replies import DONE, encode
 
@@ -34,6 +34,13 @@ def renamed(body: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
         if any(found):
             text |= dict.fromkeys(fields, next(thought for thought in found if thought))
     return body
+
+
+def known_finish(data: bytes) -> bytes:
+    """A repetition is the server's to know; clients know that an answer was cut."""
+    body = msgspec.json.decode(data)
+    body["choices"][0]["finish_reason"] = "length"
+    return encode(body)
 
 
 def cut(body: dict[str, Any], tokens: int, cap: int) -> dict[str, Any]:
@@ -109,7 +116,7 @@ class StreamInspector:
                 data = encode(renamed(msgspec.json.decode(data), self._fields))
         if part.finish_reason is not None:
             self.finish = part.finish_reason
-            self._last = data
+            self._last = known_finish(data) if self.finish == REPETITION else data
             return b""
         if overran(self.shown, self._characters, self._cap):
             self._hang_up(data)

@@ -9,7 +9,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thinkcap.core.engine import Engine
@@ -29,6 +29,9 @@ from thinkcap.policies.registry import facts
 
 _MARGIN = 128
 """Tokens our own words may add to the prompts of later passes, where the context is nearly full."""
+
+_LEAST_ROOM = 16
+"""Less of a context leaves no answer worth having."""
 
 _TEMPLATE_TOKENS = 256
 """More than any template adds to a short conversation."""
@@ -146,31 +149,41 @@ def _plain(message: Mapping[str, Any], at: int, model: str, tools: bool) -> Mapp
         if role != "assistant":
             raise Refusal(f"a {role} message has no content", code="invalid_value", param=where)
         content = ""
-    # Templates know no developer; it is what system was called before.
-    return {**message, "role": "system" if role == "developer" else role, "content": content}
+    # Templates know no developer; it is what system was called before. And they know a thought by one name.
+    said = {**message, "role": "system" if role == "developer" else role, "content": content}
+    if thought := said.pop("reasoning", None):
+        said.setdefault("reasoning_content", thought)
+    return said
 
 
 async def fitted(question: Question, engine: Engine, cap: int | None, default_cap: int) -> tuple[int, int | None]:
-    """The cap that holds, and the room the context leaves; a 400 where prompt and cap do not fit."""
+    """The cap that holds, and the room the context leaves. Little room shrinks the cap; none is a 400."""
     card = engine.card
     if card.transport != "ids" or not card.context:
         return cap or default_cap, None
     # A pass that is not final: the caller's wishes are looked at where they apply, in the answer pass.
     prompt = await engine.prompt(Request(question, card.modes[-1], 1, stage="measure"))
-    room = card.context - prompt.tokens
-    if room < 1 or (cap is not None and cap > room):
-        raise too_long(f"{prompt.tokens} prompt tokens and max_tokens of {cap or default_cap}", card.context)
-    return cap or min(default_cap, room), room
+    room, wanted = card.context - prompt.tokens, cap or default_cap
+    if room < min(wanted, _LEAST_ROOM):
+        raise too_long(f"{prompt.tokens} prompt tokens and max_tokens of {wanted}", card.context)
+    return min(wanted, room), room
 
 
 async def prompt_tokens(call: Call, engine: Engine) -> int:
     """How long the conversation is in the model's own tokens."""
     card = engine.card
-    if card.transport != "ids" or call.tools:
+    if card.transport != "ids" or (call.tools and not card.tools):
         what = "with tools" if call.tools else f"of '{card.model}', which is asked over chat,"
         raise Refusal(f"prompts {what} cannot be counted here", code="unsupported", param="messages")
     question = question_of(call, engine)
     return (await engine.prompt(Request(question, card.modes[-1], 1, stage="measure"))).tokens
+
+
+async def counted(call: Call, engine: Engine) -> Call:
+    """The call with the length of its prompt, where it can be counted."""
+    if call.media or (call.tools and not engine.card.tools):
+        return call
+    return replace(call, prompt_tokens=await prompt_tokens(call, engine))
 
 
 async def fits(call: Call, engine: Engine, cap: int) -> int:
@@ -178,8 +191,9 @@ async def fits(call: Call, engine: Engine, cap: int) -> int:
     card = engine.card
     if not card.context or call.size + cap + _TEMPLATE_TOKENS <= card.context:
         return cap
-    if card.transport == "ids" and not call.tools and not call.media:
-        question = Question("chat", question_of(call, engine).messages)
+    if card.transport == "ids" and (card.tools or not call.tools) and not call.media:
+        asked = question_of(call, engine)
+        question = Question("chat", asked.messages, tools=asked.tools)
         return (await fitted(question, engine, call.cap, cap))[0]
     if call.cap is not None and call.cap > card.context:
         raise too_long(f"max_tokens of {call.cap}", card.context)
@@ -199,7 +213,7 @@ async def whole(job: Job) -> tuple[bytes, bytes]:
     runs = await _together(tasks)
     done = [finished(job, index, run) for index, run in enumerate(runs)]
     job.metrics.first(job.choice.spec.name, time.perf_counter() - job.arrived)
-    about = replies.described(job.choice, job.cap, done)
+    about = replies.described(job.call, job.choice, job.cap, done)
     return job.encoder.whole(done, about), replies.header(about)
 
 

@@ -17,6 +17,7 @@ from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.types import Mode, Question, Request
 from thinkcap.engines import open_engine
+from thinkcap.engines.answers import REASONING
 from thinkcap.engines.client import Client
 from thinkcap.engines.retry import RetryPolicy, key_from_environment
 from thinkcap.gateway.call import Call
@@ -29,7 +30,10 @@ from thinkcap.gateway.relay import Relay
 
 _HTTP_CONCURRENCY = 1024
 _NEVER = 10**9
-_FIELD_TOKENS = 16
+_SEEN_ASKED = "What is 17 + 25?"
+_SEEN_TOKENS, _SEEN_BUDGET = 16, 4
+_BUDGET_FIELDS = ("thinking_token_budget", "reasoning_budget_tokens")
+"""vLLM's name and llama.cpp's."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Served:
     """What the server itself calls a thought."""
     tools: bool = True
     """Whether tools a client sends would reach the model."""
+    budget_field: str = ""
+    """By which the server itself was seen to bound a thought; found out where thoughts are not held by ids."""
 
     def short_way(self, call: Call, choice: Choice) -> bool:
         """One call, nothing to count but what the server counts, nothing our passes would add."""
@@ -140,12 +146,14 @@ async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> S
                 f"'{engine.card.fingerprint}'; calibrate again, or take the line `fingerprint` out of the profile"
             )
         relay = await _relay(wanted.model, name, engine, config, metrics) if remote else None
-        field = await _field(wanted.model, engine, config) if remote else engine.card.reasoning_field
+        field, budget_field = engine.card.reasoning_field, ""
+        if remote:
+            field, budget_field = await _seen_thinking(wanted.model, engine, config)
         tools = await relay.takes_tools() if relay else engine.card.tools
     except BaseException:
         await engine.aclose()
         raise
-    return Served(name, engine, profile, relay, field, tools)
+    return Served(name, engine, profile, relay, field, tools, budget_field)
 
 
 def _retry(config: ServeConfig) -> RetryPolicy:
@@ -181,16 +189,27 @@ async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, met
     return Relay(client, address.path, card.model, name, found, metrics, config.temperature)
 
 
-async def _field(model: str, engine: Engine, config: ServeConfig) -> str:
-    """Seen in a few tokens of a thought; where none shows, the commoner name."""
-    async with Probe(model, engine.card.model, config.request_timeout_s, engine.card.marks) as probe:
+async def _seen_thinking(model: str, engine: Engine, config: ServeConfig) -> tuple[str, str]:
+    """What the server calls a thought and by which field it bounds one, seen in a few tokens of thought."""
+    card, name = engine.card, engine.card.reasoning_field
+    async with Probe(model, card.model, config.request_timeout_s, card.marks) as probe:
+        asked: dict[str, Any] = {"max_tokens": _SEEN_TOKENS, **await _switches(engine, "think")}
         try:
-            seen = await probe.ask(
-                "What is 17 + 25?", max_tokens=_FIELD_TOKENS, **await _switches(engine, "think")
-            )
+            free = await probe.ask(_SEEN_ASKED, **asked)
         except EngineError:
-            return engine.card.reasoning_field
-    return seen.place if seen.place in ("reasoning", "reasoning_content") else engine.card.reasoning_field
+            return name, ""
+        if free.place in REASONING:
+            name = free.place
+        if card.transport == "ids" or free.content or not free.thinks:
+            return name, ""
+        for field in _BUDGET_FIELDS:
+            try:
+                held = await probe.ask(_SEEN_ASKED, **asked, **{field: _SEEN_BUDGET})
+            except EngineError:
+                continue
+            if held.content.strip() and len(held.thought) < len(free.thought) / 2:
+                return name, field
+    return name, ""
 
 
 async def _switches(engine: Engine, mode: Mode) -> Mapping[str, Any]:

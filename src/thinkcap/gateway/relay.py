@@ -17,12 +17,12 @@ import msgspec
 
 from thinkcap.core.errors import EngineError, EngineGarbled, EngineUnreachable
 from thinkcap.core.types import Mode
-from thinkcap.engines.answers import ChatAnswer, Usage, read_answer
+from thinkcap.engines.answers import CUT, REPETITION, ChatAnswer, Usage, read_answer
 from thinkcap.engines.client import Client
 from thinkcap.gateway import replies
 from thinkcap.gateway.call import KNOBS, Call
 from thinkcap.gateway.choose import Choice
-from thinkcap.gateway.inspector import StreamError, StreamInspector, cut, renamed
+from thinkcap.gateway.inspector import StreamError, StreamInspector, cut, known_finish, renamed
 from thinkcap.gateway.metrics import Metrics
 
 _READY_S = 2.0
@@ -60,6 +60,8 @@ class Relay:
         one, body = answer.choices[0], msgspec.json.decode(raw)
         tokens = answer.usage.completion_tokens if answer.usage else None
         finish = str(one.finish_reason)
+        if finish == REPETITION:
+            body = msgspec.json.decode(known_finish(raw))
         if tokens is not None and tokens > cap:
             finish, body = "length", cut(body, tokens, cap)
             one = msgspec.convert(body, ChatAnswer).choices[0]
@@ -110,6 +112,7 @@ class Relay:
         mode: Mode = "think" if choice.spec.name == "think" else "nothink"
         switches = self._switches[mode]
         body.update(switches)
+        body.update(choice.budget)
         if "chat_template_kwargs" in switches:
             body["chat_template_kwargs"] = {**call.template_kwargs, **switches["chat_template_kwargs"]}
         if call.stream:
@@ -123,9 +126,7 @@ class Relay:
         thought = (usage.reasoning_tokens or 0) if usage else 0
         stage = "think" if choice.spec.name == "think" else "answer"
         about: dict[str, Any] = {
-            "policy": choice.label,
-            "chosen_by": choice.by,
-            "cap": cap,
+            **replies.decided(call, choice, cap),
             "tokens": tokens,
             "stages": [
                 {
@@ -134,11 +135,12 @@ class Relay:
                     "tokens": tokens,
                     "reasoning_tokens": thought,
                     "forced_tokens": 0,
-                    "ended": finish != "length",
+                    "ended": finish not in CUT,
+                    **({"repeats": True} if finish == REPETITION else {}),
                 }
             ],
             "answered_by": stage,
-            "complete": finish != "length",
+            "complete": finish not in CUT,
             "fallback": False,
         }
         if tokens is not None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from thinkcap.core.types import Run
+from thinkcap.engines.answers import REPETITION
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.refusal import Refusal
@@ -70,6 +71,7 @@ class Finished:
                     "reasoning_tokens": step.completion.think_tokens,
                     "forced_tokens": step.completion.forced,
                     "ended": step.completion.ended,
+                    **({"repeats": True} if step.completion.finish == REPETITION else {}),
                 }
                 for step, following in zip_longest(self.run.steps, self.run.steps[1:])
                 # A pass that found no room and was tried again with less to say is not told.
@@ -128,10 +130,25 @@ class Wire:
     """The same after the headers are out."""
     servers_own: bool = False
     """Chat servers write it themselves: their answers can be handed on as they are."""
+    counts_first: bool = False
+    """A stream begins with the length of the prompt."""
 
 
-def described(choice: Choice, cap: int, done: Sequence[Finished]) -> dict[str, Any]:
-    top: dict[str, Any] = {"policy": choice.label, "chosen_by": choice.by, "cap": cap}
+def decided(call: Call, choice: Choice, cap: int) -> dict[str, Any]:
+    """What was made of the request before anything was asked."""
+    found: dict[str, Any] = {"policy": choice.label, "chosen_by": choice.by, "cap": cap}
+    if call.cap is not None and cap < call.cap:
+        # The context has less room than that.
+        found["cap_asked"] = call.cap
+    if choice.held_by:
+        found["thought_held_by"] = choice.held_by
+    if call.ignored:
+        found["ignored"] = list(call.ignored)
+    return found
+
+
+def described(call: Call, choice: Choice, cap: int, done: Sequence[Finished]) -> dict[str, Any]:
+    top = decided(call, choice, cap)
     if len(done) == 1:
         return {**top, **done[0].report()}
     return {**top, "choices": [{"index": one.index, **one.report()} for one in done]}

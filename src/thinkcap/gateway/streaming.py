@@ -115,5 +115,6 @@ class _Stream:
             out += self._encoder.content(index, rest)
         about = None
         if len(self._done) == len(self._tasks):
-            about = replies.described(job.choice, job.cap, sorted(self._done, key=lambda d: d.index))
+            done = sorted(self._done, key=lambda d: d.index)
+            about = replies.described(job.call, job.choice, job.cap, done)
         return out + self._encoder.end(one, about)

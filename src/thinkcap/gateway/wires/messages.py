@@ -8,7 +8,7 @@ Whoever does not ask for thinking gets no thinking blocks; the cap's policy may 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -151,6 +151,9 @@ def read(body: bytes, forward_unknown: bool = False) -> Call:
         call_of(chat | more, len(body)),
         unknown=more,
         usage_wanted=True,
+        ignored=tuple(
+            f"tool {tool.type or tool.name}"[:80] for tool in asked.tools or () if not _runs_at_client(tool)
+        ),
         nothink=wish.off,
         thought=budget,
         effort=wish.effort,
@@ -177,8 +180,11 @@ def _chat(asked: CountRequest) -> dict[str, Any]:
         words = asked.system if isinstance(asked.system, str) else "\n".join(b.text for b in asked.system)
         messages.insert(0, {"role": "system", "content": words})
     chat: dict[str, Any] = {"model": asked.model, "messages": messages}
-    if asked.tools:
-        chat["tools"] = [_tool(tool) for tool in asked.tools]
+    ours = [tool for tool in asked.tools or () if _runs_at_client(tool)]
+    if asked.tool_choice and asked.tool_choice.type == "tool":
+        _check_named(asked.tool_choice.name, asked.tools or ())
+    if ours:
+        chat["tools"] = [_tool(tool) for tool in ours]
         chat |= _tool_choice(asked.tool_choice)
     form = (asked.output_config and asked.output_config.format) or asked.output_format
     if form:
@@ -226,14 +232,23 @@ def _result(block: ToolResult) -> str | list[dict[str, Any]]:
     return [_part(part) for part in block.content]
 
 
+def _runs_at_client(tool: MessagesTool) -> bool:
+    return tool.type in (None, "custom") and tool.input_schema is not UNSET
+
+
+def _check_named(name: str | None, tools: Sequence[MessagesTool]) -> None:
+    """A tool of the server's has no effect unless it is forced: then nothing could follow."""
+    for tool in tools:
+        if tool.name == name and not _runs_at_client(tool):
+            raise Refusal(
+                f"tool '{tool.name[:80]}' of type '{tool.type}' would run on the server; only tools with an "
+                f"input_schema, which the client runs, are offered here",
+                code="unsupported",
+                param="tool_choice",
+            )
+
+
 def _tool(tool: MessagesTool) -> dict[str, Any]:
-    if tool.type not in (None, "custom") or tool.input_schema is UNSET:
-        raise Refusal(
-            f"tool '{tool.name[:80]}' of type '{tool.type}' would run on the server; only tools with an "
-            f"input_schema, which the client runs, are offered here",
-            code="unsupported",
-            param="tools",
-        )
     function = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
     return {"type": "function", "function": {k: v for k, v in function.items() if v is not None}}
 
@@ -250,4 +265,4 @@ def _tool_choice(choice: ToolChoice | None) -> dict[str, Any]:
     return found
 
 
-WIRE = Wire(read, MessagesEncoder, error_body, error_event)
+WIRE = Wire(read, MessagesEncoder, error_body, error_event, counts_first=True)

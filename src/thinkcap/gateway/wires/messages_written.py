@@ -53,6 +53,7 @@ class MessagesEncoder:
         self._identity = "msg_" + secrets.token_hex(12)
         self._model = call.model
         self._thinks = bool(fields)
+        self._prompt_tokens = call.prompt_tokens
         self._block = -1
         self._kind = ""
 
@@ -68,7 +69,7 @@ class MessagesEncoder:
         return encode({**self._message(content, spent), **_reason(one), "thinkcap": about})
 
     def open(self, index: int) -> bytes:
-        message = self._message([], {"input_tokens": 0, "output_tokens": 0})
+        message = self._message([], {"input_tokens": self._prompt_tokens, "output_tokens": 0})
         return _event("message_start", {"type": "message_start", "message": message})
 
     def content(self, index: int, text: str) -> bytes:

@@ -18,7 +18,7 @@ from thinkcap.gateway.replies import Wire
 from thinkcap.gateway.wires.chat import Count, call_of
 from thinkcap.gateway.wires.knobs import Reasoning, wished
 from thinkcap.gateway.wires.reading import read_as, refused
-from thinkcap.gateway.wires.responses_written import ResponsesEncoder, error_event
+from thinkcap.gateway.wires.responses_written import ResponsesEncoder, error_body, error_event
 
 PATH = "/v1/responses"
 _ABSENT = {
@@ -122,8 +122,9 @@ def read(body: bytes, forward_unknown: bool = False) -> Call:
     if asked.max_output_tokens is not None:
         chat["max_tokens"] = asked.max_output_tokens
     chat |= {name: raw[name] for name in _HANDED_ON + _HANDED_ON_TOO if raw.get(name) is not None}
-    if asked.tools:
-        chat["tools"] = [_tool(tool) for tool in asked.tools]
+    tools = [tool for tool in asked.tools or () if tool.type == "function"]
+    if tools:
+        chat["tools"] = [_tool(tool) for tool in tools]
     if asked.tool_choice is not None:
         chat["tool_choice"] = _tool_choice(asked.tool_choice)
     if asked.top_logprobs or "message.output_text.logprobs" in (asked.include or ()):
@@ -136,6 +137,7 @@ def read(body: bytes, forward_unknown: bool = False) -> Call:
         call,
         unknown=more,
         usage_wanted=True,
+        ignored=tuple(f"tool {tool.type[:80]}" for tool in asked.tools or () if tool.type != "function"),
         nothink=wish.off,
         thought=wish.tokens,
         effort=wish.effort,
@@ -223,12 +225,8 @@ def _text(asked: TextOptions | None) -> dict[str, Any]:
 
 
 def _tool(tool: ResponsesTool) -> dict[str, Any]:
-    if tool.type != "function" or not tool.name:
-        raise Refusal(
-            f"tools of type '{tool.type[:80]}' are not offered here; send functions, which the client runs",
-            code="unsupported",
-            param="tools",
-        )
+    if not tool.name:
+        raise Refusal("a function among the tools has no name", code="invalid_value", param="tools")
     function = {
         "name": tool.name,
         "description": tool.description,
@@ -242,12 +240,14 @@ def _tool_choice(choice: str | dict[str, Any]) -> str | dict[str, Any]:
     if isinstance(choice, str):
         return choice
     if choice.get("type") != "function" or not isinstance(choice.get("name"), str):
+        kind = str(choice.get("type"))[:80]
         raise Refusal(
-            "tool_choice is none, auto, required, or a function by its name",
+            f"tool_choice asks for '{kind}', which does not run here; wanted none, auto, required, or a function "
+            f"by its name",
             code="unsupported",
             param="tool_choice",
         )
     return {"type": "function", "function": {"name": choice["name"]}}
 
 
-WIRE = Wire(read, ResponsesEncoder, Refusal.body, error_event)
+WIRE = Wire(read, ResponsesEncoder, error_body, error_event)

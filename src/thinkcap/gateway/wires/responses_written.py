@@ -6,6 +6,7 @@ encoder.open(0) + encoder.thought(0, "so ...") + encoder.content(0, "It is 42.")
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -18,11 +19,23 @@ from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import Finished, encode, usage
 
 _PARTS = {"reasoning": "reasoning_text", "message": "output_text"}
+_CAP = re.compile(r"(?<![.\w])max_tokens\b")
 _PREFIXES = {"reasoning": "rs_", "message": "msg_", "function_call": "fc_"}
 
 
+def error_body(err: Refusal) -> bytes:
+    return encode({"error": _error(err)})
+
+
+def _error(err: Refusal) -> dict[str, Any]:
+    """What everybody else calls max_tokens has a name of its own on this wire."""
+    error: dict[str, Any] = msgspec.json.decode(err.body())["error"]
+    named = {name: _CAP.sub("max_output_tokens", error[name]) for name in ("message", "param") if error[name]}
+    return {**error, **named}
+
+
 def error_event(err: Refusal) -> bytes:
-    error = msgspec.json.decode(err.body())["error"]
+    error = _error(err)
     flat = {name: error[name] for name in ("code", "message", "param")}
     return _event({"type": "error", **flat, "error": error, "sequence_number": 0})
 

@@ -1,0 +1,163 @@
+"""Tool calls in a turn whose thought is held by token ids: the thought ends, then the call is written and parsed.
+
+A pass that only thinks stops where its thought does. The answer pass goes on from there, and the server parses
+what it writes: llama.cpp's continues the turn over chat, vLLM takes ids and parses them afterwards.
+
+    body = told_as_chat(request, speech)          # messages, tools, and the turn so far
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from thinkcap.core.engine import EngineCard, Output
+from thinkcap.core.errors import EngineGarbled, EngineRefused
+from thinkcap.core.thinking import Marks, split
+from thinkcap.core.types import Request, Span
+from thinkcap.engines.answers import ChatReply, Usage
+from thinkcap.engines.chat import inserted
+from thinkcap.engines.client import Client
+from thinkcap.engines.speech import Speech
+
+TOOLS = "tools"
+"""Tools are an argument of the template like any other; servers want them beside the others."""
+_ASKED = {"role": "user", "content": "Hi"}
+_FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+_CHOICE = ("tool_choice", "parallel_tool_calls")
+
+
+async def llama_server_calls(client: Client, marks: Marks) -> bool:
+    """Whether its template tells the model of tools, and a turn can be continued behind a closed thought."""
+    turn = {"role": "assistant", "reasoning_content": "so", "content": ""}
+    body = {"messages": [_ASKED, turn], TOOLS: [_FUNCTION], "continue_final_message": "content"}
+    body["add_generation_prompt"] = False
+    try:
+        props = await client.get("/props", lambda j: dict(j.get("chat_template_caps") or {}))
+        prompt = await client.post("/apply-template", body, lambda j: str(j["prompt"]))
+    except (EngineRefused, EngineGarbled):
+        return False
+    _, thought, behind = prompt.rpartition("so")
+    return bool(props.get("supports_tools") and thought and behind.strip() == marks.close_tag)
+
+
+async def vllm_calls(client: Client, model: str, derender: str) -> bool:
+    """Whether it parses calls: it refuses tools where nobody named a parser, and older ones cannot parse ids."""
+    asked = {"model": model, "messages": [_ASKED], "max_tokens": 1, TOOLS: [_FUNCTION]}
+    choice = {"index": 0, "token_ids": [1], "finish_reason": "stop"}
+    ids = {"model": model, "chat_request": asked, "generate_response": {"request_id": "t", "choices": [choice]}}
+    try:
+        await client.post("/v1/chat/completions", asked, lambda j: j["choices"][0])
+        await client.post(derender, ids, lambda j: j["choices"][0]["message"])
+    except (EngineRefused, EngineGarbled):
+        return False
+    return True
+
+
+def rendering(switches: Mapping[str, Any]) -> dict[str, Any]:
+    """A template's arguments as servers take them."""
+    arguments = {name: value for name, value in switches.items() if name != TOOLS}
+    tools = {TOOLS: list(map(dict, switches[TOOLS]))} if switches.get(TOOLS) else {}
+    return {"chat_template_kwargs": arguments, **tools}
+
+
+def calls(request: Request) -> bool:
+    """Whether the pass may end in a tool call."""
+    return request.final and bool(request.question.tools)
+
+
+def choice_of(request: Request) -> dict[str, Any]:
+    return {name: request.question.options[name] for name in _CHOICE if name in request.question.options}
+
+
+def without_choice(request: Request) -> Request:
+    """The same pass without its tools, whose other wishes bind decoding as they always do."""
+    options = {name: value for name, value in request.question.options.items() if name not in _CHOICE}
+    return replace(request, question=replace(request.question, tools=(), options=options))
+
+
+def thought_ends(request: Request, marks: Marks) -> list[str]:
+    """Words that end a pass that only thinks."""
+    known = marks if request.question.tools else marks.without_calls()
+    return [known.close_tag, *known.ends]
+
+
+def only_thought(output: Output, card: EngineCard) -> Output:
+    """A pass that was stopped at the end of its thought: without the mark, and with more to come."""
+    ids = output.ids
+    if ids is not None:
+        ids = ids[: ids.index(card.close_id)] if card.close_id in ids else None
+    return replace(output, ids=ids, ended=False, finish="stop")
+
+
+def begun(request: Request, speech: Speech) -> tuple[str, str]:
+    """The turn so far: what was thought and what was said."""
+    text = "".join(part.text if isinstance(part, Span) else part for part in request.prefill)
+    thought, said = split(text, speech.dialect.marks, request.mode, speech.opens and request.mode == "think")
+    return thought or "", said or ""
+
+
+def told_as_chat(request: Request, speech: Speech) -> dict[str, Any]:
+    """The pass as llama.cpp's chat takes it, the turn so far as a last message that it continues."""
+    messages = inserted(speech.messages(request.messages, request.mode), request.inserts, request.stage)
+    arguments = {**speech.switches(request.mode, request.effort), TOOLS: request.question.tools}
+    body: dict[str, Any] = {"messages": messages, **rendering(arguments), **choice_of(request)}
+    if request.question.format is not None:
+        body["response_format"] = dict(request.question.format)
+    if request.prefill:
+        thought, said = begun(request, speech)
+        messages.append({"role": "assistant", "reasoning_content": thought, "content": said})
+        body |= {"continue_final_message": "content", "add_generation_prompt": False}
+    return body
+
+
+def called(reply: ChatReply, begun: tuple[str, str], limit: int, prompt_tokens: int) -> Output:
+    """What a server made of the pass. It repeats the turn so far, which the reader has seen."""
+    tokens = (reply.usage or Usage()).completion_tokens
+    if tokens is None or tokens > limit or reply.finish not in ("stop", "length", "tool_calls"):
+        raise EngineGarbled(
+            f"the server wrote {tokens} tokens for a limit of {limit} and stopped for '{reply.finish}'; "
+            f"wanted at most {limit}, and stop, length or tool_calls"
+        )
+    thought, said = begun
+    answer = reply.content.removeprefix(said)
+    more = reply.thought.strip("\n").removeprefix(thought.strip("\n")).strip("\n")
+    return Output(
+        answer,
+        reply.finish != "length",
+        tokens,
+        thought=more or None,
+        answer=answer,
+        fresh=tokens,
+        prompt_tokens=prompt_tokens,
+        finish=reply.finish,
+        extras=extras_of(list(reply.calls.values()), reply.logprobs),
+    )
+
+
+def extras_of(found: Sequence[Mapping[str, Any]], logprobs: Any = None) -> dict[str, Any]:
+    extras: dict[str, Any] = {"tool_calls": [dict(call) for call in found]} if found else {}
+    return extras if logprobs is None else {**extras, "logprobs": logprobs}
+
+
+def forced_schema(request: Request) -> dict[str, Any] | None:
+    """What holds a pass to a call where the caller forces one: vLLM's own form of it."""
+    choice = request.question.options.get("tool_choice")
+    functions = [tool["function"] for tool in request.question.tools]
+    if isinstance(choice, Mapping):
+        wanted = (choice.get("function") or {}).get("name")
+        return next((dict(f.get("parameters") or {}) for f in functions if f["name"] == wanted), None)
+    if choice != "required":
+        return None
+    forms = [
+        {
+            "properties": {
+                "name": {"type": "string", "enum": [f["name"]]},
+                "parameters": f.get("parameters") or {"type": "object", "properties": {}},
+            },
+            "required": ["name", "parameters"],
+        }
+        for f in functions
+    ]
+    return {"type": "array", "minItems": 1, "items": {"type": "object", "anyOf": forms}}
