@@ -49,7 +49,7 @@ def chosen(cap: int, card: EngineCard = CARD, profile: Profile | None = None, **
         (4096, replace(CARD, prefills=False), "iris"),
         (4096, replace(CARD, switch="prompt"), "nothink"),
         (16, replace(CARD, switch="none"), "close"),
-        (4096, replace(CARD, switch="block"), "close"),
+        (4096, replace(CARD, switch="block"), "stop(answer=512)"),
     ],
 )
 def test_the_default_by_cap_and_by_what_the_model_can(cap: int, card: EngineCard, policy: str) -> None:

@@ -77,7 +77,7 @@ def test_openai_responses_refuse_by_name(ours: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="previous_response_id"):
         ours.responses.create(model="pebble", input="Hi", previous_response_id="resp_1")
     with pytest.raises(openai.BadRequestError, match="web_search"):
-        ours.responses.create(model="pebble", input="Hi", tools=[{"type": "web_search"}])
+        ours.responses.create(model="pebble", input="Hi", tool_choice={"type": "web_search"})  # type: ignore[arg-type]
     with pytest.raises(openai.NotFoundError, match="no model"):
         ours.responses.create(model="gpt-5", input="Hi")
     with pytest.raises(openai.APIError, match="ended before there was any answer"):
