@@ -23,8 +23,9 @@ profile: setup
 	$(BIN)/thinkcap study training/profile_study.toml --out runs/profile
 	$(BIN)/thinkcap calibrate runs/profile -o src/thinkcap/model/profile.toml
 
+# A process a core; a file's tests stay together, since they share what is made once for the file.
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
 
 # What strangers and hostile model servers may try; also part of `make test`.
 attack: setup

@@ -19,8 +19,6 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
-_skipped: list[str] = []
-
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
@@ -58,34 +56,36 @@ def campaign() -> Campaign:
     return Campaign(float(os.environ.get("CAMPAIGN_SHARE") or 1), Path(results) if results else None)
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):  # type: ignore[no-untyped-def]
-    outcome = yield
-    report = outcome.get_result()
-    if report.skipped and "THINKCAP_SHARED" in str(report.longrepr):
-        _skipped.append(item.nodeid)
-
-
 def pytest_terminal_summary(terminalreporter) -> None:  # type: ignore[no-untyped-def]
-    terminalreporter.write_line(f"tests skipped for lack of the real data: {len(_skipped)}")
-
-
-def write_questions(path: Path, count: int) -> Path:
-    lines = [
-        {"id": f"q{i}", "question": "?" * (i + 1), "answer": str(i + 1), "kind": "number"} for i in range(count)
-    ]
-    path.write_text("\n".join(json.dumps(line) for line in lines))
-    return path
+    # From the reports, which workers send home: hooks of theirs would count where nobody looks.
+    skipped = [r for r in terminalreporter.stats.get("skipped", ()) if "THINKCAP_SHARED" in str(r.longrepr)]
+    terminalreporter.write_line(f"tests skipped for lack of the real data: {len(skipped)}")
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> Path:
-    return write_questions(tmp_path / "questions.jsonl", 12)
+def asked_of(tmp_path: Path) -> Callable[[int], Path]:
+    """A file of so many questions, each one character longer than the one before."""
+
+    def write(count: int) -> Path:
+        path = tmp_path / "questions.jsonl"
+        lines = [
+            {"id": f"q{i}", "question": "?" * (i + 1), "answer": str(i + 1), "kind": "number"}
+            for i in range(count)
+        ]
+        path.write_text("\n".join(json.dumps(line) for line in lines))
+        return path
+
+    return write
 
 
 @pytest.fixture
-def many_questions(tmp_path: Path) -> Path:
-    return write_questions(tmp_path / "questions.jsonl", 60)
+def questions(asked_of: Callable[[int], Path]) -> Path:
+    return asked_of(12)
+
+
+@pytest.fixture
+def many_questions(asked_of: Callable[[int], Path]) -> Path:
+    return asked_of(60)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -68,9 +69,22 @@ def facts(run: Run) -> object:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(scripts(), st.integers(1, 140))
 def test_the_cap_holds_and_every_token_is_charged(name: str, script: dict[str, str], cap: int) -> None:
+    hold(name, script, cap)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", NAMES)
+def test_the_cap_holds_in_a_thousand_examples(name: str, campaign: Any) -> None:
+    most = campaign.of(1000)
+    drawn = given(scripts(), st.integers(1, 140))(lambda script, cap: hold(name, script, cap))
+    settings(max_examples=most, deadline=None)(drawn)()
+    campaign.says(f"policy {name}: cap held and tokens charged exactly in {most} random examples")
+
+
+def hold(name: str, script: dict[str, str], cap: int) -> None:
     engine = engine_for(script)
     run = LOOP.run(play(name, cap, engine))
     assert run.charged <= cap

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import time
 
 from thinkcap.engines.scripted import QUIET, ScriptedEngine
 
@@ -14,6 +16,17 @@ def reply(prompt: str) -> str:
     if "Work on this so far" in prompt or QUIET in prompt[-12:] or not prompt.endswith("[assistant]"):
         return right if size % 3 else "#### 0"
     return "<think>" + "x" * size + "</think>" + right
+
+
+async def held(model: str, **options: object) -> ScriptedEngine:
+    """Writes nothing until the file named by HELD_UNTIL is there."""
+
+    def waiting(prompt: str) -> str:
+        while not os.path.exists(os.environ["HELD_UNTIL"]):
+            time.sleep(0.01)
+        return reply(prompt)
+
+    return ScriptedEngine(waiting)
 
 
 async def factory(model: str, **options: object) -> ScriptedEngine:

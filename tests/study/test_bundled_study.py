@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from thinkcap.allocate.file import Allocation
 from thinkcap.allocate.stop import StopCheck, Stopping, StopRule
@@ -14,17 +17,20 @@ from thinkcap.study.config import StudyConfig
 from thinkcap.study.rows import read_journal
 from thinkcap.study.values import PolicyPlan
 
-QUESTIONS = 20
 DENSE = tuple(range(12, 193, 12))
 ALONE = (24, 60, 96, 144)
 SAME = ("verdict", "answer", "ended", "tokens_charged", "tokens_think", "stage", "text", "level")
 
 
-async def test_dense_study_equals_lone_runs_and_costs_one_run_per_mode(tmp_path: Path) -> None:
+@pytest.mark.parametrize("questions", [6, pytest.param(60, marks=pytest.mark.campaign)])
+async def test_dense_study_equals_lone_runs_and_costs_one_run_per_mode(
+    tmp_path: Path, questions: int, campaign: Any
+) -> None:
+    questions = max(6, campaign.of(questions))
     config = StudyConfig(
         policies=tuple(PolicyPlan(PolicySpec(name)) for name in ("nothink", "think", "think[heuristic]")),
         budgets=DENSE,
-        limit=QUESTIONS,
+        limit=questions,
         seeds=(11,),
         out=tmp_path / "dense",
     )
@@ -49,7 +55,11 @@ async def test_dense_study_equals_lone_runs_and_costs_one_run_per_mode(tmp_path:
                 assert [getattr(row, name) for name in SAME] == [getattr(ours, name) for name in SAME]
     finally:
         await lone.aclose()
-    assert len(read_journal(tmp_path / "dense" / "rows.jsonl")) == QUESTIONS * len(DENSE) * 3
+    assert len(read_journal(tmp_path / "dense" / "rows.jsonl")) == questions * len(DENSE) * 3
+    campaign.says(
+        f"bundled model, {questions} questions, 3 policies: cells of {len(DENSE)} budgets cut from one run "
+        f"equal lone runs at {len(ALONE)} of them"
+    )
 
 
 async def test_a_stopped_chain_from_a_stored_thought_is_the_one_stopped_online(tmp_path: Path) -> None:
@@ -59,7 +69,7 @@ async def test_a_stopped_chain_from_a_stored_thought_is_the_one_stopped_online(t
     (tmp_path / "table.json").write_text(Allocation(stop=stops).to_json())
     stop = PolicySpec("stop", {"table": str(tmp_path / "table.json"), "answer": 48})
     think = PolicyPlan(PolicySpec("think"), budgets=(768,))
-    config = StudyConfig(policies=(think, PolicyPlan(stop, budgets=(256,))), limit=12, seeds=(3,))
+    config = StudyConfig(policies=(think, PolicyPlan(stop, budgets=(256,))), limit=8, seeds=(3,))
     engine = await open_engine("bundled")
     try:
         stored = await run(replace(config, out=tmp_path / "stored"), engine=engine)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -53,19 +53,23 @@ def test_a_full_disk(thinkcap: Start, questions: Path, small_disk: Path, tmp_pat
     assert rows.read_bytes() == (tmp_path / "calm" / "rows.jsonl").read_bytes()
 
 
-def test_a_store_in_use_by_another_run(thinkcap: Start, many_questions: Path, tmp_path: Path) -> None:
+def test_a_store_in_use_by_another_run(
+    thinkcap: Start, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HELD_UNTIL", str(tmp_path / "go"))
+    options = ("--policy", "nothink", "--budgets", "8", "--model", "slow_engine:held")
+
     def start() -> subprocess.Popen[str]:
-        return thinkcap(
-            "study", "--task", many_questions, *OPTIONS, "--concurrency", "1", "--out", tmp_path / "run"
-        )
+        return thinkcap("study", "--task", questions, *options, "--concurrency", "1", "--out", tmp_path / "run")
 
     first = start()
     lock = tmp_path / "run" / "traces.sqlite.lock"
     while not lock.exists() or not lock.read_text():
         assert first.poll() is None
-        os.sched_yield()
+        time.sleep(0.01)
     _, said = start().communicate(timeout=120)
     assert f"in use by another run (process {first.pid})" in said
     assert "Traceback" not in said
+    (tmp_path / "go").touch()
     _, said = first.communicate(timeout=240)
     assert first.returncode == 0, said

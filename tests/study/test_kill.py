@@ -19,12 +19,13 @@ def whole_lines(path: Path) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-@pytest.mark.parametrize("most", [4, pytest.param(30, marks=pytest.mark.campaign)])
-def test_kills(thinkcap: Start, many_questions: Path, tmp_path: Path, campaign: Any, most: int) -> None:
+@pytest.mark.parametrize(("most", "questions"), [(4, 24), pytest.param(30, 60, marks=pytest.mark.campaign)])
+def test_kills(thinkcap: Start, tmp_path: Path, asked_of: Any, campaign: Any, most: int, questions: int) -> None:
     most = max(4, campaign.of(most))
+    asked = asked_of(questions)
 
     def study(out: Path) -> "subprocess.Popen[str]":
-        return thinkcap("study", "--task", many_questions, *OPTIONS, "--concurrency", "1", "--out", out)
+        return thinkcap("study", "--task", asked, *OPTIONS, "--concurrency", "1", "--out", out)
 
     rng = random.Random(7)
     rows = tmp_path / "killed" / "rows.jsonl"
