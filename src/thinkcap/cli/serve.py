@@ -25,6 +25,7 @@ from thinkcap.core.errors import ConfigError
 @click.option("--reasoning-field", help="upstream, reasoning_content, reasoning or both.")
 @click.option("--concurrency", type=int, help="Requests answered at a time.")
 @click.option("--queue", type=int, help="Requests that may wait; the next gets a 429.")
+@click.option("--page/--no-page", default=None, help="The page at / and the interface described at /docs.")
 @click.option("--anyone", is_flag=True, default=None, help="Listen beyond the loopback without keys.")
 @click.option("--log-requests", is_flag=True, default=None, help="Write requests to the log.")
 @click.option(

@@ -5,14 +5,17 @@ banner("http://127.0.0.1:8080/v1", service)
 
 from __future__ import annotations
 
-from thinkcap.calibrate.choice import chosen
+from itertools import groupby
+
 from thinkcap.gateway.models import Served
+from thinkcap.gateway.overview import asked, steps
 from thinkcap.gateway.service import Service
 
 
 def banner(address: str, service: Service) -> str:
     config = service.config
-    lines = [f"thinkcap serves at {address}"]
+    page = f", page at {address.removesuffix('/v1')}/" if config.page else ""
+    lines = [f"thinkcap serves at {address}{page}"]
     lines += [_model(one, config.threshold) for one in service.models.served.values()]
     keys = f"{len(config.keys)} keys" if config.keys else "no keys"
     lines.append(
@@ -24,20 +27,13 @@ def banner(address: str, service: Service) -> str:
 
 def _model(served: Served, threshold: int) -> str:
     card = served.engine.card
-    asked = "by token ids" if card.transport == "ids" else "over chat"
+    dialect = f"dialect {card.dialect or 'of its own'}"
     context = f", context {card.context} tokens" if card.context else ""
-    return f"  {served.name}: {_policies(served, threshold)}; asked {asked}{context}"
+    return f"  {served.name}: {_policies(served, threshold)}; {dialect}; asked {asked(served)}{context}"
 
 
 def _policies(served: Served, threshold: int) -> str:
-    """As chosen for a request that names none, at every cap where the choice may change."""
-    rules = served.profile.rules if served.profile else ()
-    found: list[str] = []
-    before = ""
-    for cap in sorted({1, threshold, *(rule.at_least for rule in rules)}):
-        label = chosen(cap, None, served.engine.card, served.profile, threshold)[0].label
-        if label != before:
-            found.append(f"{label} from {cap} tokens" if found else label)
-            before = label
-    by = " (profile)" if served.profile else ""
-    return "policy " + ", ".join(found) + by
+    runs = [next(run) for _, run in groupby(steps(served, threshold), key=lambda step: step["policy"])]
+    first, *later = runs
+    found = [first["policy"], *(f"{step['policy']} from {step['from']} tokens" for step in later)]
+    return "policy " + ", ".join(found) + (" (profile)" if served.profile else "")

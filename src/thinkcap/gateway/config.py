@@ -88,6 +88,8 @@ class ServeConfig:
     """Host names this gateway answers to. Empty: without keys the loopback's and `host`, otherwise any."""
     origins: tuple[str, ...] = ()
     """Web pages that may call the gateway from a browser, as `https://host`; `*` is all of them."""
+    page: bool = True
+    """A page for people at `/`, and the interface described at `/docs`."""
     concurrency: Natural = 0
     """Calls to models at a time; 0: what the models advise. A request with n=5 or five samples counts as five."""
     queue: Natural = 1024

@@ -7,6 +7,7 @@ async with Slot(admission, calls=5):
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import time
 from collections import deque
 from collections.abc import Collection
@@ -130,14 +131,24 @@ def _too_large(most: int) -> Refusal:
     return Refusal(f"the body is larger than {most} bytes", status=413, code="body_too_large")
 
 
-def check_origin(headers: Headers, allowed: Collection[str] = ()) -> None:
+def check_origin(headers: Headers, allowed: Collection[str] = (), own: Collection[str] = LOOPBACK) -> None:
     """Without keys, no web page on another host may use a gateway on this one through somebody's browser, unless
-    the operator named it."""
+    the operator named it. `own` are this gateway's names: its own page comes from one of them."""
     for name, value in headers:
-        if name == b"origin" and value.decode("latin-1") in allowed:
+        if name != b"origin" or value.decode("latin-1") in allowed or "*" in allowed:
             continue
-        if name == b"origin" and "*" not in allowed and _host_of(value) not in LOOPBACK:
+        if _host_of(value) not in own and not _same_address(value, headers):
             raise Refusal("requests from other web pages need a key", status=403, code="foreign_origin")
+
+
+def _same_address(origin: bytes, headers: Headers) -> bool:
+    """A page that came from the very address asked. Names do not count: anybody can point one at this machine."""
+    named = [value for name, value in headers if name == b"host"]
+    try:
+        ipaddress.ip_address(_host_of(origin))
+    except ValueError:
+        return False
+    return named == [origin.partition(b"://")[2]]
 
 
 def check_host(headers: Headers, allowed: Collection[str]) -> None:

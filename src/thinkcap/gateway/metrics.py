@@ -6,7 +6,7 @@ metrics.text()
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -90,5 +90,39 @@ class Metrics:
     def cut(self, model: str, policy: str) -> None:
         self._of(self._cuts, model, policy).inc()
 
+    def totals(self) -> dict[str, Any]:
+        """The same counts over all models, for a reader rather than for Prometheus."""
+        return {
+            "answered": _sum(self._requests, lambda labels: labels["status"] == "200"),
+            "failed": _sum(self._requests, lambda labels: labels["status"] >= "500"),
+            "refused": _sum(self._refused),
+            "left": _sum(self.disconnects),
+            "cuts": _sum(self._cuts),
+            "fallbacks": _sum(self._fallbacks),
+            "prompt_tokens": _sum(self._prompt),
+            "reasoning_tokens": _sum(self._reasoning),
+            "tokens": _sum(self._tokens),
+            "tokens_by_stage": _by(self._tokens, "stage"),
+            "requests_by_policy": _by(self._requests, "policy"),
+        }
+
     def text(self) -> bytes:
         return generate_latest(self.registry)
+
+
+def _samples(counter: Counter) -> Iterator[tuple[dict[str, str], int]]:
+    for metric in counter.collect():
+        for sample in metric.samples:
+            if sample.name.endswith("_total"):
+                yield sample.labels, int(sample.value)
+
+
+def _sum(counter: Counter, where: Callable[[dict[str, str]], bool] = lambda _: True) -> int:
+    return sum(value for labels, value in _samples(counter) if where(labels))
+
+
+def _by(counter: Counter, label: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for labels, value in _samples(counter):
+        found[labels[label]] = found.get(labels[label], 0) + value
+    return found

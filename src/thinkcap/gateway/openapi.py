@@ -5,12 +5,17 @@ description(with_keys=False)["paths"]["/v1/chat/completions"]
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from thinkcap.gateway import completions
+from thinkcap.gateway.call import KNOBS
+from thinkcap.gateway.completions import CompletionRequest
 from thinkcap.gateway.config import OTHER_PATHS
+from thinkcap.gateway.wires import chat, messages, responses
 from thinkcap.gateway.wires.chat import ChatRequest
 from thinkcap.gateway.wires.messages import CountRequest, MessagesRequest
 from thinkcap.gateway.wires.responses import ResponsesRequest
@@ -57,6 +62,11 @@ _MESSAGE = {
     "properties": {"type": {"const": "message"}, "content": {"type": "array", "minItems": 1}},
 }
 _COUNT = {"type": "object", "required": ["input_tokens"], "properties": {"input_tokens": {"type": "integer"}}}
+_TEXT = {
+    "type": "object",
+    "required": ["choices"],
+    "properties": {"choices": {"type": "array", "items": {"type": "object", "required": ["text"]}}},
+}
 _ANTHROPIC_ERROR = {
     "type": "object",
     "required": ["type", "error"],
@@ -72,14 +82,63 @@ _ANSWERS = {
     "Response": _RESPONSE,
     "Message": _MESSAGE,
     "Count": _COUNT,
+    "Text": _TEXT,
 }
-_WIRES: tuple[tuple[str, str, type[msgspec.Struct], str, str], ...] = (
-    ("/v1/chat/completions", "chat", ChatRequest, "Completion", "Error"),
-    ("/v1/responses", "responses", ResponsesRequest, "Response", "Error"),
-    ("/v1/messages", "messages", MessagesRequest, "Message", "AnthropicError"),
-    ("/v1/messages/count_tokens", "count_tokens", CountRequest, "Count", "AnthropicError"),
+_ANSWERED = "Answer a conversation within its cap, all passes together."
+
+
+class _Operation(NamedTuple):
+    path: str
+    name: str
+    form: type[msgspec.Struct]
+    """What is sent."""
+    answer: str
+    error: str
+    does: str = _ANSWERED
+    streams: bool = True
+
+
+OPERATIONS = (
+    _Operation(chat.PATH, "chat", ChatRequest, "Completion", "Error"),
+    _Operation(responses.PATH, "responses", ResponsesRequest, "Response", "Error"),
+    _Operation(messages.PATH, "messages", MessagesRequest, "Message", "AnthropicError"),
+    _Operation(
+        f"{messages.PATH}/count_tokens",
+        "count_tokens",
+        CountRequest,
+        "Count",
+        "AnthropicError",
+        "How many tokens the conversation is.",
+        streams=False,
+    ),
+    _Operation(
+        completions.PATH,
+        "completions",
+        CompletionRequest,
+        "Text",
+        "Error",
+        "A raw prompt, handed on to a model server under the cap; an embedded model has none. Other fields go to "
+        "the server as they are.",
+    ),
 )
-"""Path, operation, what is sent, what comes back, and the error of each wire."""
+_READ = {
+    "/v1/models": ("The models served, each with what it can do.", "application/json"),
+    "/v1/models/{name}": ("One of them.", "application/json"),
+    "/healthz": ("The process lives.", "application/json"),
+    "/readyz": ("Every model can be asked.", "application/json"),
+    "/metrics": ("Counts for Prometheus.", "text/plain; version=0.0.4; charset=utf-8"),
+    "/openapi.json": ("This description.", "application/json"),
+}
+_CAP = "The cap: everything generated for the request, in all passes, stays within it."
+_MEANING: Mapping[str, str] = {
+    **dict.fromkeys(("max_tokens", "max_completion_tokens", "max_output_tokens"), _CAP),
+    **dict.fromkeys((*KNOBS, "output_config"), "How much of the cap may be thought, or shown of it."),
+    "chat_template_kwargs": "Handed on; the switch of thinking in it is obeyed here.",
+    "model": "A name of /v1/models, also as NAME+POLICY.",
+    "n": "Answers; the cap is each one's.",
+    "thinkcap": "The policy, its options, the kind of answer, the name of the reasoning field.",
+}
+_REFUSED: Mapping[str, Mapping[str, str]] = {"messages": messages.ABSENT, "responses": responses.ABSENT}
 _STATUSES = {
     "400": "The request cannot be answered as asked.",
     "401": "No key, or a wrong one.",
@@ -97,30 +156,27 @@ _STATUSES = {
 
 
 def description(with_keys: bool) -> dict[str, Any]:
-    forms = [form for _, _, form, _, _ in _WIRES]
-    _, schemas = msgspec.json.schema_components(forms, ref_template=_REF)
-    for form in forms:
+    _, schemas = msgspec.json.schema_components([one.form for one in OPERATIONS], ref_template=_REF)
+    for one in OPERATIONS:
+        form = schemas[one.form.__name__]
         # The check refuses what it does not know; the types alone would let it pass.
-        schemas[form.__name__]["additionalProperties"] = False
-    errors = _errors("Error")
-    paths: dict[str, Any] = {
-        path: {"post": _operation(name, form, answer, error)} for path, name, form, answer, error in _WIRES
-    }
-    for path, kind in (
-        ("/v1/models", "application/json"),
-        ("/healthz", "application/json"),
-        ("/readyz", "application/json"),
-        ("/metrics", "text/plain; version=0.0.4; charset=utf-8"),
-    ):
-        paths[path] = {
-            "get": {"responses": {"200": {"description": "As asked.", "content": {kind: {}}}, **errors}}
-        }
+        form["additionalProperties"] = one.path == completions.PATH
+        for name, field in form["properties"].items():
+            if words := _meaning(one.name, name):
+                field["description"] = words
+    paths: dict[str, Any] = {one.path: {"post": _operation(one)} for one in OPERATIONS}
+    for path, (words, kind) in _READ.items():
+        responses = {"200": {"description": "As asked.", "content": {kind: {}}}, **_errors("Error")}
+        paths[path] = {"get": {"summary": words, "responses": responses}}
+    paths["/v1/models/{name}"]["parameters"] = [
+        {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+    ]
     for path in OTHER_PATHS:
         responses = {
             "200": {"description": "The model server's own answer, where the operator forwards it."},
-            **errors,
+            **_errors("Error"),
         }
-        paths[path] = {"post": {"responses": responses}}
+        paths.setdefault(path, {"post": {"summary": "Forwarded as it is, or refused.", "responses": responses}})
     about: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "thinkcap gateway", "version": version("thinkcap")},
@@ -133,18 +189,24 @@ def description(with_keys: bool) -> dict[str, Any]:
     return about
 
 
-def _operation(name: str, form: type[msgspec.Struct], answer: str, error: str) -> dict[str, Any]:
-    ok = {"application/json": {"schema": _ref(answer)}, "text/event-stream": {}}
+def _meaning(wire: str, name: str) -> str:
+    if reason := _REFUSED.get(wire, {}).get(name):
+        return f"Refused: {reason}."
+    if wire == "chat" and name in chat.WITHOUT_EFFECT:
+        return "Handed on to a model server; no effect on an embedded model."
+    return _MEANING.get(name, "")
+
+
+def _operation(one: _Operation) -> dict[str, Any]:
+    ok: dict[str, Any] = {"application/json": {"schema": _ref(one.answer)}}
+    if one.streams:
+        ok["text/event-stream"] = {}
+    told = "An answer, whole or as a stream of events." if one.streams else "The count."
     return {
-        "operationId": name,
-        "summary": "Answer a conversation within its cap, all passes together."
-        if answer != "Count"
-        else "How many tokens the conversation is.",
-        "requestBody": {"required": True, "content": {"application/json": {"schema": _ref(form.__name__)}}},
-        "responses": {
-            "200": {"description": "An answer, whole or as a stream of events.", "content": ok},
-            **_errors(error),
-        },
+        "operationId": one.name,
+        "summary": one.does,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": _ref(one.form.__name__)}}},
+        "responses": {"200": {"description": told, "content": ok}, **_errors(one.error)},
     }
 
 

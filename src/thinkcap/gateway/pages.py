@@ -1,4 +1,4 @@
-"""Everything beside chat completions: models, health, metrics, the description of the interface, other paths.
+"""Everything beside the wires: models, health, metrics, the description of the interface, the page, other paths.
 
 Starlette(routes=routes(service), exception_handlers=HANDLERS)
 """
@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from thinkcap.core.errors import ThinkcapError
-from thinkcap.gateway import completions, job
+from thinkcap.gateway import completions, job, page
 from thinkcap.gateway.config import OTHER_PATHS
 from thinkcap.gateway.limits import Slot, read_body
 from thinkcap.gateway.models import Served
@@ -43,6 +43,7 @@ def routes(service: Service) -> list[Route]:
         Route("/metrics", pages.metrics, methods=["GET"]),
         Route("/openapi.json", pages.openapi, methods=["GET"]),
         *(Route(path, pages.other, methods=["POST"]) for path in OTHER_PATHS),
+        *(page.routes(service) if service.config.page else ()),
     ]
 
 

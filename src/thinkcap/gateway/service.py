@@ -34,6 +34,7 @@ class Service:
         self.readiness = Readiness(models)
         self.admission = Admission(config.concurrency or models.concurrency, config.queue)
         self._hosts = _hosts(config)
+        self._own = LOOPBACK | {config.host.lower()} | {host.lower() for host in config.hosts}
         metrics.watch("in_flight", "Calls under way.", lambda: self.admission.active)
         metrics.watch("queued", "Requests waiting for their turn.", lambda: self.admission.waiting)
 
@@ -44,7 +45,7 @@ class Service:
     def authorise(self, headers: Headers) -> None:
         self.keys.check(headers)
         if not self.keys:
-            check_origin(headers, self.config.origins)
+            check_origin(headers, self.config.origins, self._own)
 
 
 def _hosts(config: ServeConfig) -> frozenset[str]:

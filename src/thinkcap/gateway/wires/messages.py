@@ -23,7 +23,7 @@ from thinkcap.gateway.wires.messages_written import MessagesEncoder, error_body,
 from thinkcap.gateway.wires.reading import read_as, refused
 
 PATH = "/v1/messages"
-_ABSENT = {
+ABSENT = {
     "container": "no code runs here",
     "mcp_servers": "the gateway calls no tools itself",
     "user_profile_id": "there are no profiles of users",
@@ -129,7 +129,7 @@ class MessagesRequest(CountRequest, kw_only=True):
 
 def read(body: bytes, forward_unknown: bool = False) -> Call:
     raw, asked, unknown = read_as(MessagesRequest, body, forward_unknown)
-    refused(raw, _ABSENT)
+    refused(raw, ABSENT)
     chat = _chat(asked) | {"max_tokens": asked.max_tokens, "stream": bool(asked.stream)}
     for name in ("temperature", "top_p", "top_k", "thinkcap"):
         if raw.get(name) is not None:
@@ -164,7 +164,7 @@ def read(body: bytes, forward_unknown: bool = False) -> Call:
 def read_count(body: bytes) -> Call:
     """A request whose prompt is to be counted, not answered."""
     raw, asked, _ = read_as(CountRequest, body)
-    refused(raw, _ABSENT)
+    refused(raw, ABSENT)
     return call_of(_chat(asked), len(body))
 
 

@@ -21,7 +21,7 @@ from thinkcap.gateway.wires.reading import read_as, refused
 from thinkcap.gateway.wires.responses_written import ResponsesEncoder, error_body, error_event
 
 PATH = "/v1/responses"
-_ABSENT = {
+ABSENT = {
     "previous_response_id": "nothing is stored; send the whole conversation as input",
     "conversation": "nothing is stored; send the whole conversation as input",
     "prompt": "there are no stored prompts; send instructions and input",
@@ -117,7 +117,7 @@ class ResponsesRequest(Struct):
 
 def read(body: bytes, forward_unknown: bool = False) -> Call:
     raw, asked, unknown = read_as(ResponsesRequest, body, forward_unknown)
-    refused(raw, _ABSENT)
+    refused(raw, ABSENT)
     chat: dict[str, Any] = {"model": asked.model, "messages": _messages(asked), "stream": bool(asked.stream)}
     if asked.max_output_tokens is not None:
         chat["max_tokens"] = asked.max_output_tokens

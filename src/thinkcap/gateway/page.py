@@ -1,0 +1,61 @@
+"""The page for people at `/` and the interface at `/docs`: files held in memory, no network but this gateway.
+
+The files hold nothing of this gateway; what it serves and counts comes from `/page.json`, with a key where keys
+are set. Questions typed there go through the same doors as any client's.
+
+    Starlette(routes=routes(service))
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from thinkcap.gateway.interface import described
+from thinkcap.gateway.openapi import description
+from thinkcap.gateway.overview import overview
+from thinkcap.gateway.service import Service
+from thinkcap.report.assets import asset
+
+_SCRIPTS = ("ask.js", "lane.js", "playground.js", "now.js", "start.js")
+_HEADERS = {
+    # Trusted types: a browser that knows them refuses to make markup out of text, whatever a model wrote.
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+
+
+def routes(service: Service) -> list[Route]:
+    script = "\n".join([asset("dom.js"), *map(_ours, _SCRIPTS)])
+    files = {
+        "/": (_ours("page.html"), "text/html"),
+        "/page.css": (asset("look.css") + _ours("page.css"), "text/css"),
+        "/page.js": (f'"use strict";\n(() => {{\n{script}\n}})();\n', "text/javascript"),
+        "/docs": (_ours("docs.html").replace("%%API%%", described(description(bool(service.keys)))), "text/html"),
+    }
+
+    async def now(request: Request) -> Response:
+        service.authorise(request.scope["headers"])
+        return JSONResponse(overview(service), headers=_HEADERS)
+
+    return [_file(path, *found) for path, found in files.items()] + [Route("/page.json", now, methods=["GET"])]
+
+
+def _file(path: str, text: str, kind: str) -> Route:
+    async def give(_: Request) -> Response:
+        return Response(text, media_type=kind, headers=_HEADERS)
+
+    return Route(path, give, methods=["GET"])
+
+
+def _ours(name: str) -> str:
+    return resources.files("thinkcap.gateway").joinpath("assets", name).read_text(encoding="utf-8")
