@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from thinkcap.calibrate.choice import chosen
-from thinkcap.calibrate.profile import Rule
+from thinkcap.calibrate.profile import CapRule
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.models import Served
 from thinkcap.gateway.service import Service
@@ -53,7 +53,7 @@ def steps(served: Served, threshold: int) -> list[dict[str, Any]]:
     return found
 
 
-def _measured(rule: Rule | None, spec: PolicySpec) -> Mapping[str, float]:
+def _measured(rule: CapRule | None, spec: PolicySpec) -> Mapping[str, float]:
     """What the study saw of this policy at this cap. People edit profiles, so only numbers are told."""
     if rule is None or rule.policy.label != spec.label:
         return {}
