@@ -10,7 +10,8 @@ import asyncio
 import os
 import time
 
-from thinkcap.core.engine import Engine, complete
+from thinkcap.core.complete import complete
+from thinkcap.core.engine import Engine
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Completion, Question, Request
 from thinkcap.engines import open_engine

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from page import written
-from thinkcap.core.engine import Engine, complete
+from thinkcap.core.complete import complete
+from thinkcap.core.engine import Engine
 from thinkcap.core.types import Completion, Request
 from thinkcap.engines import open_engine
 from thinkcap.model import pebble_hf

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tiny import KEY
 
-from thinkcap.core.engine import complete
+from thinkcap.core.complete import complete
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Question, Request

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tiny import KEY, SLOTS
 
-from thinkcap.core.engine import Engine, complete
+from thinkcap.core.complete import complete
+from thinkcap.core.engine import Engine
 from thinkcap.core.errors import EngineRefused, ThinkcapError, Unsupported
 from thinkcap.core.prompts import HERE
 from thinkcap.core.thinking import Delta

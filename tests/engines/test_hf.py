@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'thinkcap[hf]'", exc_type=ImportError)
 pytest.importorskip("transformers", reason="needs transformers: pip install 'thinkcap[hf]'", exc_type=ImportError)
 
-from thinkcap.core.engine import complete  # noqa: E402
+from thinkcap.core.complete import complete  # noqa: E402
 from thinkcap.core.errors import ConfigError, EngineRefused, Unsupported  # noqa: E402
 from thinkcap.core.prompts import PROMPTS  # noqa: E402
 from thinkcap.core.types import GREEDY, Completion, Question, Request, Sampling  # noqa: E402

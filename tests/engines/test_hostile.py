@@ -9,7 +9,8 @@ import time
 import pytest
 from hostile import Hostile, is_canary
 
-from thinkcap.core.engine import Engine, complete
+from thinkcap.core.complete import complete
+from thinkcap.core.engine import Engine
 from thinkcap.core.errors import (
     ConfigError,
     EngineError,

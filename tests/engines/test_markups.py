@@ -10,7 +10,8 @@ import pytest
 from markups import MARKUPS, Markup, gguf_of
 
 from thinkcap import api
-from thinkcap.core.engine import Engine, EngineCard, complete
+from thinkcap.core.complete import complete
+from thinkcap.core.engine import Engine, EngineCard
 from thinkcap.core.flow import drive
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.thinking import Delta

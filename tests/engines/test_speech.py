@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from thinkcap.core.engine import EngineCard, check_effort
+from thinkcap.core.complete import check_effort
+from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError, Unsupported
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Message, Question, Request, Span

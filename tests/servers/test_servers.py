@@ -16,7 +16,8 @@ import test_engine_contract as contract
 from started import CONTEXT, Server
 
 from thinkcap.api import run_study as run
-from thinkcap.core.engine import Engine, complete
+from thinkcap.core.complete import complete
+from thinkcap.core.engine import Engine
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Question, Request
 from thinkcap.engines import open_engine

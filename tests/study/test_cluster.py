@@ -20,7 +20,7 @@ from counting import LEDGER
 
 from thinkcap.api import Studied as Result
 from thinkcap.api import run_study as run
-from thinkcap.core.engine import complete
+from thinkcap.core.complete import complete
 from thinkcap.core.errors import ConfigError, EngineUnreachable
 from thinkcap.core.types import Question, Request
 from thinkcap.engines import open_engine

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinkcap.core.engine import complete
+from thinkcap.core.complete import complete
 from thinkcap.core.errors import StoreError
 from thinkcap.core.types import Completion, Question, Request, Sampling
 from thinkcap.engines.scripted import ScriptedEngine
@@ -153,7 +153,7 @@ class TestStore:
             assert found == {old: small, new: large, "cc" * 32: large}
             assert store.contents().traces == 3
             # An older thinkcap refuses it from now on: it would read three bytes an id as two.
-            assert store._db.execute("select value from meta where name = 'schema'").fetchone() == ("2",)
+            assert store._db.execute("select value from meta where name = 'schema'").fetchone() == ("3",)
 
     async def test_a_file_that_is_no_store(self, tmp_path: Path) -> None:
         (tmp_path / "t.sqlite").write_text("hello " * 100)

@@ -1,27 +1,27 @@
 """What thinkcap needs of a model: three methods, and a card that says what the backend can do.
 
 `prompt` turns a request into what the model will read, `generate` runs it, `read` turns ids into text. A
-wrapper (the trace store's, a cluster's) is an engine too. `complete` below joins the three for the driver.
+wrapper (the trace store's, a cluster's) is an engine too. `core.complete` joins the three for the driver.
 
-    completion = await complete(engine, request)
+    output = await engine.generate(await engine.prompt(request), 64, GREEDY)
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
-from thinkcap.core.errors import Unsupported
 from thinkcap.core.prompts import PROMPTS, Prompts
-from thinkcap.core.thinking import PLAIN, Delta, Marks, Splitter, split
-from thinkcap.core.types import EMPTY, GREEDY, NOTHING, Completion, Mode, Origin, Request, Sampling, Span
+from thinkcap.core.scores import Scores, Unsure
+from thinkcap.core.thinking import PLAIN, Delta, Marks
+from thinkcap.core.types import EMPTY, Mode, Origin, Request, Sampling, Span
 
 Transport = Literal["ids", "chat"]
 SwitchWay = Literal["native", "block", "prompt", "none"]
+Scoring = Literal["", "written", "any"]
 Emit = Callable[[Delta], None]
 
 
@@ -60,6 +60,10 @@ class EngineCard:
     """Whether a JSON schema or grammar can constrain the answer."""
     tools: bool = False
     seeds: bool = True
+    stops: bool = False
+    """Whether it stops at a text while it writes, and still gives the ids."""
+    scores: Scoring = ""
+    """Whether it says how sure it was of each token: as it writes, or also of a text written before."""
     concurrency: int = 8
     dtype: str = ""
     version: str = ""
@@ -106,12 +110,15 @@ class Prompt:
     tokens: int = 0
     """Length of the prompt where known."""
     begun: int = 0
-    """How many ids at its end are this very turn so far, nothing of ours among them: the turn goes on."""
+    """How many ids at its end are the model's own since our last word in this turn: there the turn goes on."""
+    stop_at: tuple[str, ...] = ()
+    unsure: Unsure | None = None
+    scored: bool = False
     thought_only: bool = False
     """Generation stops where the thought does."""
 
     def key(self, fingerprint: str, sampling: Sampling) -> str:
-        """Names a generation without its budget: a smaller budget is a cut of the same trace."""
+        """Names a generation without its budget and its stops: both only cut the same trace."""
         drawn = [] if sampling.greedy else [sampling.temperature, sampling.top_p, sampling.seed]
         ids = list(self.ids) if self.ids is not None else None
         plain = json.dumps([fingerprint, ids, self.body, drawn], sort_keys=True, default=dict)
@@ -138,6 +145,9 @@ class Output:
     extras: Mapping[str, Any] = EMPTY
     wall_s: float = 0.0
     """How long it took to write, where that was before now."""
+    before: Span | None = None
+    """What stands before the text it stopped at."""
+    scores: Scores | None = None
 
 
 class Engine(Protocol):
@@ -157,72 +167,7 @@ class Engine(Protocol):
     async def aclose(self) -> None: ...
 
 
-def check_effort(card: EngineCard, effort: str) -> None:
-    if effort and effort not in card.levels:
-        known = f"it knows {', '.join(card.levels)}" if card.levels else "it knows none"
-        raise Unsupported(f"model '{card.model}' has no level of effort '{effort}'; {known}")
+class Scorer(Engine, Protocol):
+    """An engine whose card says that it scores `any` text: in one pass over the prompt, nothing generated."""
 
-
-def check_mode(card: EngineCard, mode: Mode) -> None:
-    if mode not in card.modes:
-        raise Unsupported(
-            f"model '{card.model}' always thinks and has no '{mode}' mode; "
-            f"use policies that only think, or allow an empty think block (--nothink-by block)"
-        )
-
-
-async def complete(engine: Engine, request: Request, emit: Emit | None = None) -> Completion:
-    """One request through an engine, thought and answer parted, tokens counted."""
-    card = engine.card
-    check_mode(card, request.mode)
-    check_effort(card, request.effort)
-    if request.prefill and not card.prefills:
-        raise Unsupported(
-            f"stage '{request.stage}' begins the assistant's turn, which '{card.engine}' at '{card.model}' "
-            f"does not allow; use a policy that answers in a pass of its own (iris, two_pass)"
-        )
-    started = time.perf_counter()
-    prompt = await engine.prompt(request)
-    room = request.budget - prompt.forced
-    if room <= 0:
-        return NOTHING
-    marks = card.marks if request.question.tools else card.marks.without_calls()
-    splitter = Splitter(marks, request.mode, prompt.opened, prompt.closed)
-    output = await engine.generate(
-        prompt, room, request.sampling or GREEDY, splitter.through(emit) if emit else None
-    )
-    if emit:
-        splitter.finish(emit)
-    if output.ids is None and (output.thought is not None or output.answer is not None):
-        thought, answer = output.thought, output.answer
-    else:
-        thought, answer = split(output.text, marks, request.mode, prompt.opened, prompt.closed)
-    return Completion(
-        text=output.text,
-        ended=output.ended,
-        generated=output.tokens,
-        thought=thought,
-        answer=answer,
-        ids=output.ids,
-        forced=prompt.forced,
-        fresh=output.fresh,
-        think_tokens=_think_tokens(output, card, thought, answer),
-        prompt_tokens=output.prompt_tokens or prompt.tokens,
-        reread_tokens=sum(len(p) for p in (*request.inserts, *request.prefill) if isinstance(p, Span)),
-        origin=output.origin,
-        claim=output.claim,
-        wall_s=output.wall_s or time.perf_counter() - started,
-        finish=output.finish,
-        extras=output.extras,
-    )
-
-
-def _think_tokens(output: Output, card: EngineCard, thought: str | None, answer: str | None) -> int:
-    if thought is None:
-        return 0
-    if answer is None:
-        return output.tokens
-    if output.ids is not None and card.close_id in output.ids:
-        return output.ids.index(card.close_id) + 1
-    # A tag of several tokens, or a server that hides them: its own count, or a share by length.
-    return output.think_tokens or round(output.tokens * len(thought) / max(1, len(thought) + len(answer)))
+    async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores: ...

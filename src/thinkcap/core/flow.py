@@ -1,8 +1,8 @@
 """The one idea: a policy is a generator that yields what it needs and never calls a model itself.
 
 Whatever runs a policy (a study, one question on the command line, a streamed HTTP answer, a replay from
-stored traces) drives the same generator with `drive`. A flow may yield two effects: `Ask`, answered by
-completions, and `Same`, answered by the grader. The driver counts tokens and holds the total cap.
+stored traces) drives the same generator with `drive`. A flow may yield three effects: `Ask` and `First`, answered
+by completions, and `Same`, answered by the grader. The driver counts tokens and holds the total cap.
 
     def twice(question: Question, cap: int) -> Flow:
         first = yield from ask(Request(question, "nothink", cap // 2, stage="first"))
@@ -18,8 +18,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Seque
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from thinkcap.core.engine import Engine, complete
+from thinkcap.core.complete import complete
+from thinkcap.core.engine import Engine
 from thinkcap.core.errors import EngineError, Unsupported
+from thinkcap.core.racing import raced, together
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import (
     GREEDY,
@@ -44,6 +46,18 @@ class Ask:
 
 
 @dataclass(frozen=True)
+class First:
+    """Thinking passes side by side, of which the `wanted` shortest thoughts win.
+
+    When so many thoughts have ended, the others stop at the length of the longest of them. They are charged for
+    what they had written by then, and have no answer.
+    """
+
+    requests: tuple[Request, ...]
+    wanted: int
+
+
+@dataclass(frozen=True)
 class Same:
     """Are these two answers equivalent? Asked of the grader, which lives in worker processes."""
 
@@ -52,7 +66,7 @@ class Same:
     kind: Kind
 
 
-Flow = Generator[Ask | Same, Any, Answer]
+Flow = Generator[Ask | First | Same, Any, Answer]
 Policy = Callable[[Question, int], Flow]
 Judge = Callable[[str, str, Kind], Awaitable[bool]]
 
@@ -65,6 +79,11 @@ def ask(request: Request) -> Generator[Ask, Any, Completion]:
 
 def ask_all(requests: Sequence[Request]) -> Generator[Ask, Any, tuple[Completion, ...]]:
     completions = yield Ask(tuple(requests))
+    return tuple(completions)
+
+
+def first_of(requests: Sequence[Request], wanted: int) -> Generator[First, Any, tuple[Completion, ...]]:
+    completions = yield First(tuple(requests), wanted)
     return tuple(completions)
 
 
@@ -153,23 +172,19 @@ async def drive(
 
 
 async def _answer(
-    effect: Ask, engine: Engine, ledger: _Ledger, show: Callable[[Piece], None] | None
+    effect: Ask | First, engine: Engine, ledger: _Ledger, show: Callable[[Piece], None] | None
 ) -> tuple[Completion, ...]:
     clipped = [ledger.admit(request) for request in effect.requests]
     # Only a lone request may be shown as it is written: the words of several would run into each other.
     alone = show if len(clipped) == 1 else None
-    tasks = [asyncio.ensure_future(_one(engine, r, alone)) for r in clipped]
-    try:
-        completions = await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    if isinstance(effect, First):
+        completions = await raced(engine, clipped, effect.wanted)
+    else:
+        completions = await together(_one(engine, request, alone) for request in clipped)
     for request, completion in zip(clipped, completions, strict=True):
         ledger.settle(request.budget, completion)
         ledger.steps.append(Step(request, completion))
-    return tuple(completions)
+    return completions
 
 
 async def _one(engine: Engine, request: Request, show: Callable[[Piece], None] | None) -> Completion:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from thinkcap.core.errors import EngineError
+from thinkcap.core.scores import Scores, Unsure
 
 Mode = Literal["think", "nothink"]
 Kind = Literal["number", "math", "label", "text"]
@@ -126,6 +127,16 @@ class Request:
     """A level of the model's own; empty: as its makers set it."""
     thought_only: bool = False
     """The pass is over where the thought is; engines that cannot stop there write on."""
+    most: int | None = None
+    """At most so many generated tokens, whatever of the budget the forced ones leave."""
+    paid: int = 0
+    """Forced tokens of `prefill` that an earlier request of this turn was charged for."""
+    stop_at: tuple[str, ...] = ()
+    """Texts that stop the writing: the first to be complete is its last. A stop is not an end of the turn."""
+    scored: bool = False
+    """Whether `Completion.scores` are wanted."""
+    unsure: Unsure | None = None
+    """Stop where the model becomes unsure; needs scores."""
 
     def __post_init__(self) -> None:
         if not self.messages:
@@ -157,9 +168,13 @@ class Completion:
     """The stored trace this run is the first to account for, and the tokens produced for it so far."""
     wall_s: float = 0.0
     finish: str = "length"
-    """The engine's own word: stop, length, tool_calls ..."""
+    """The engine's own word: stop, length, tool_calls ...; `stopped` at a text of `stop_at`, `unsure` there."""
     extras: Mapping[str, Any] = EMPTY
     """tool_calls, logprobs: what the caller wants handed through."""
+    before: Span | None = None
+    """Where a text of `stop_at` was met: what stands before the token it begins in."""
+    scores: Scores | None = None
+    """One a token, where they were asked for."""
 
     @property
     def spent(self) -> int:

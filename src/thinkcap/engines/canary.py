@@ -12,10 +12,11 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt
+from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt, Scorer
 from thinkcap.core.errors import ModelChanged
+from thinkcap.core.scores import Scores
 from thinkcap.core.types import GREEDY, Question, Request, Sampling
 
 _ASKED = Question("canary", ({"role": "user", "content": "Write one sentence about a river and a clock."},))
@@ -84,6 +85,9 @@ class Watched:
 
     async def read(self, ids: Sequence[int]) -> str:
         return await self._engine.read(ids)
+
+    async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores:
+        return await cast(Scorer, self._engine).score(prompt, ids)
 
     async def aclose(self) -> None:
         await self._engine.aclose()

@@ -14,7 +14,8 @@ import platform
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt
 from thinkcap.core.errors import ConfigError, EngineError, EngineRefused, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.scores import Scores, Unsure
 from thinkcap.core.types import Request, Sampling
 from thinkcap.engines.binding import constraints, fitting, grammar
-from thinkcap.engines.hf_batch import PREFILL, Batch, BatchJob
+from thinkcap.engines.hf_batch import PREFILL, Batch, BatchJob, odds
 from thinkcap.engines.hf_cache import fits
 from thinkcap.engines.hf_lanes import Lanes
 from thinkcap.engines.hf_waves import Wave
@@ -92,6 +94,8 @@ async def open_engine(
         **speech.card(),
         hardware=torch.cuda.get_device_name(network.device) if gpu else platform.machine(),
         batching=way,
+        stops=True,
+        scores="any",
     )
     return HfEngine(network, words, card, speech)
 
@@ -102,6 +106,7 @@ class HfEngine:
         self._words = words
         self._splicer = Splicer(speech, words.render, words.tokenize)
         self._line: deque[_Waiting] = deque()
+        self._errands: deque[_Errand] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, args=(network,), name="thinkcap-hf", daemon=True)
@@ -121,6 +126,9 @@ class HfEngine:
         job = BatchJob(ids, limit, sampling, self._words.ends)
         if stop:
             job.stops = lambda ids: self._words.stopped(ids, stop) is not None
+        job.scored = prompt.scored
+        if prompt.stop_at or prompt.unsure:
+            job.halts = partial(_halts, self._words, prompt.stop_at, prompt.unsure)
         waiting = _Waiting(job, asyncio.get_running_loop(), ShownText(self._words, stop, emit) if emit else None)
         with self._changed:
             if self._closed:
@@ -145,7 +153,17 @@ class HfEngine:
             fresh=len(job.ids),
             prompt_tokens=len(ids),
             finish="stop" if job.ended else "length",
+            scores=Scores(*zip(*job.odds, strict=True)) if job.odds else None,
         )
+
+    async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores:
+        """One pass over prompt and text, in the model's own thread."""
+        errand = _Errand((*(prompt.ids or ()), *ids), len(ids), asyncio.get_running_loop().create_future())
+        with self._changed:
+            self._errands.append(errand)
+            self._changed.notify()
+        rows: list[list[float]] = await errand.future
+        return Scores(*map(tuple, zip(*rows, strict=True)))
 
     async def read(self, ids: Sequence[int]) -> str:
         return self._words.text(ids)
@@ -162,11 +180,14 @@ class HfEngine:
         by_job: dict[BatchJob, _Waiting] = {}
         while True:
             with self._changed:
-                while not (self._line or batch or self._closed):
+                while not (self._line or self._errands or batch or self._closed):
                     self._changed.wait()
                 if self._closed:
                     break
+                errands, self._errands = self._errands, deque()
                 new = self._newcomers(batch)
+            for errand in errands:
+                errand.run(network)
             by_job |= {waiting.job: waiting for waiting in new}
             try:
                 # All who fit come in before anyone goes on: a step costs nearly the same for few as for many.
@@ -181,8 +202,11 @@ class HfEngine:
                 continue
             for job in done:
                 by_job.pop(job).finish()
+        gone = EngineError(f"the engine of '{self.card.model}' was closed while it wrote")
         for waiting in (*by_job.values(), *self._line):
-            waiting.fail(EngineError(f"the engine of '{self.card.model}' was closed while it wrote"))
+            waiting.fail(gone)
+        for errand in self._errands:
+            errand.settle(gone)
 
     def _newcomers(self, batch: Batch | Lanes | Wave) -> list[_Waiting]:
         new: list[_Waiting] = []
@@ -226,6 +250,47 @@ class _Waiting:
         except RuntimeError:
             # The flow's loop is gone, and with it everyone who wanted to know.
             self.job.cancelled = True
+
+
+@dataclass
+class _Errand:
+    """A text to be scored between two steps."""
+
+    ids: tuple[int, ...]
+    count: int
+    future: asyncio.Future[Any]
+
+    def run(self, network: Any) -> None:
+        import torch
+
+        try:
+            with torch.inference_mode():
+                ids = torch.tensor([self.ids], device=network.device)
+                logits = network(input_ids=ids, use_cache=False, logits_to_keep=self.count + 1).logits[0, :-1]
+                self.settle(odds(logits, ids[0, -self.count :]).tolist())
+        except (RuntimeError, ValueError, IndexError) as err:
+            self.settle(EngineRefused(f"transformers could not score a text: {' '.join(str(err).split())[:300]}"))
+
+    def settle(self, result: Any) -> None:
+        def tell() -> None:
+            if self.future.done():
+                return
+            if isinstance(result, EngineError):
+                self.future.set_exception(result)
+            else:
+                self.future.set_result(result)
+
+        self.future.get_loop().call_soon_threadsafe(tell)
+
+
+def _halts(words: HfWords, stop_at: Sequence[str], unsure: Unsure | None, job: BatchJob) -> bool:
+    if unsure and unsure.first([sure[1] for sure in job.odds[-unsure.window :]]):
+        return True
+    if not stop_at:
+        return False
+    # A text can begin no further back than it is long, a token being at least a character or a part of one.
+    tail = words.text(job.ids[-4 * max(map(len, stop_at)) :])
+    return any(word in tail for word in stop_at)
 
 
 def _load(model: str, device: str, dtype: str) -> tuple[Path, Any, Any]:

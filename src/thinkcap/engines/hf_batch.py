@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from thinkcap.core.scores import TOP
 from thinkcap.core.types import Sampling
 
 PREFILL = 16384
@@ -31,6 +32,12 @@ class BatchJob:
     ends: frozenset[int]
     stops: Callable[[Sequence[int]], bool] | None = None
     """Whether the text so far holds a word that ends it."""
+    halts: Callable[[BatchJob], bool] | None = None
+    """Whether the writing stops here, the turn unended."""
+    scored: bool = False
+    odds: list[tuple[float, float, float]] = field(default_factory=list)
+    """What `Scores` hold, a token each."""
+    halted: bool = False
     wrote: Callable[[int], None] | None = None
     """Told of every token as it is chosen."""
     ids: list[int] = field(default_factory=list)
@@ -38,15 +45,18 @@ class BatchJob:
     cancelled: bool = False
     random: Any = None
 
-    def take(self, token: int) -> None:
+    def take(self, token: int, odds: tuple[float, float, float] | None = None) -> None:
         self.ids.append(token)
+        if odds is not None and self.scored:
+            self.odds.append(odds)
         self.ended = token in self.ends or bool(self.stops and self.stops(self.ids))
+        self.halted = not self.ended and bool(self.halts and self.halts(self))
         if self.wrote:
             self.wrote(token)
 
     @property
     def done(self) -> bool:
-        return self.ended or self.cancelled or len(self.ids) >= self.limit
+        return self.ended or self.halted or self.cancelled or len(self.ids) >= self.limit
 
 
 class Batch:
@@ -92,8 +102,7 @@ class Batch:
         self._jobs, self._cache, self._padded = [], None, None
 
     def _choose(self, jobs: Sequence[BatchJob], logits: Any) -> None:
-        for job, token in zip(jobs, chosen(jobs, logits), strict=True):
-            job.take(token)
+        take(jobs, logits)
 
     def _merge(self, jobs: Sequence[BatchJob], cache: Any, padded: Any) -> None:
         import torch
@@ -167,6 +176,30 @@ def _forward(model: Any, rows: list[list[int]], padded: Any, cache: Any, past: i
             logits_to_keep=1,
         )
     return out.logits[:, -1].float()
+
+
+def take(jobs: Sequence[BatchJob], logits: Any) -> None:
+    """The next token into every job that is not done, with its odds where they are wanted."""
+    import torch
+
+    tokens = chosen(jobs, logits)
+    wanted = any(job.scored for job in jobs)
+    found = odds(logits, torch.tensor(tokens, device=logits.device)).tolist() if wanted else [None] * len(jobs)
+    for job, token, sure in zip(jobs, tokens, found, strict=True):
+        if not job.done:
+            job.take(token, sure)
+
+
+def odds(logits: Any, tokens: Any) -> Any:
+    """For each row: log probability of its token, mean of the likeliest twenty, entropy; see `core.scores`."""
+    import torch
+
+    logs = torch.log_softmax(logits.float(), -1)
+    top = logs.topk(min(TOP, logs.shape[-1]), -1).values
+    chances = top.exp()
+    left = (1 - chances.sum(-1)).clamp(min=0)
+    entropy = -(chances * top).sum(-1) - torch.xlogy(left, left)
+    return torch.stack([logs.gather(-1, tokens[..., None])[..., 0], top.mean(-1), entropy], -1)
 
 
 def chosen(jobs: Sequence[BatchJob], logits: Any) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkcap.engines.hf_batch import BatchJob, drawn_number
+from thinkcap.engines.hf_batch import BatchJob, drawn_number, odds
 
 
 class TokenChoice:
@@ -17,8 +17,8 @@ class TokenChoice:
         self._lanes = 0
         self._look = 0
 
-    def first(self, logits: Any, jobs: Sequence[BatchJob]) -> list[int]:
-        """The first token of each, from the logits of its prompt."""
+    def first(self, logits: Any, jobs: Sequence[BatchJob]) -> tuple[list[int], list[Any] | None]:
+        """The first token of each and its odds, where wanted, from the logits of its prompt."""
         import torch
 
         best = logits.argmax(-1)
@@ -27,7 +27,7 @@ class TokenChoice:
             chance = torch.tensor([drawn_number(job) for job in jobs], device=self._device)
             best = torch.where(heat > 0, _drawn(logits, heat, share, chance), best)
         found: list[int] = best.tolist()
-        return found
+        return found, odds(logits, best).tolist() if any(job.scored for job in jobs) else None
 
     def grow(self, lanes: int, look: int) -> None:
         if lanes <= self._lanes and look <= self._look:
@@ -46,6 +46,7 @@ class TokenChoice:
             for name in ("token", "place", "_left", "_alive", "_heat", "_share"):
                 getattr(self, name)[: self._lanes] = old[name]
         self._out = torch.zeros((look, lanes), dtype=torch.long, **where)
+        self._odds = torch.zeros((look, lanes, 3), **where)
         self._chance = torch.zeros((look, lanes), **where)
         self.slot = torch.zeros(1, dtype=torch.long, **where)
         self._step = torch.zeros(1, dtype=torch.long, **where)
@@ -88,7 +89,7 @@ class TokenChoice:
             self._chance.copy_(chance)
         return bool(drawing)
 
-    def take(self, logits: Any, drawn: bool) -> None:
+    def take(self, logits: Any, drawn: bool, scored: bool) -> None:
         """A token for every lane; those that are done go on with padding that nobody reads."""
         import torch
 
@@ -100,6 +101,8 @@ class TokenChoice:
             best = torch.where(heat > 0, _drawn(logits, heat, self._share[:lanes], chance), best)
         best = torch.where(self._alive[:lanes], best, self._pad)
         self._out[:, :lanes].index_copy_(0, self._step, best[None])
+        if scored:
+            self._odds[:, :lanes].index_copy_(0, self._step, odds(logits, best)[None])
         self._left[:lanes] -= 1
         self._alive[:lanes] &= (best[:, None] != self._ends).all(-1) & (self._left[:lanes] > 0)
         self.token[:lanes] = best
@@ -112,6 +115,11 @@ class TokenChoice:
         found: list[list[int]] = self._out[:steps, :lanes].tolist()
         return found
 
+    def sure(self, steps: int, lanes: int) -> list[list[Any]]:
+        """The odds of what was written."""
+        found: list[list[Any]] = self._odds[:steps, :lanes].tolist()
+        return found
+
     def kept(self) -> list[Any]:
         return [held.clone() for held in self._state()]
 
@@ -120,7 +128,7 @@ class TokenChoice:
             held.copy_(old)
 
     def _state(self) -> tuple[Any, ...]:
-        return (self.token, self.place, self._left, self._alive, self._out, self.slot, self._step)
+        return (self.token, self.place, self._left, self._alive, self._out, self._odds, self.slot, self._step)
 
 
 def _ways(jobs: Sequence[BatchJob], device: Any) -> tuple[Any, Any]:

@@ -41,7 +41,7 @@ class Lanes:
         self._slot = 0
         """The next one to be written, the same for all."""
         self._choice = TokenChoice(model.device, pad)
-        self._graphs: dict[tuple[int, int, bool], Any] = {}
+        self._graphs: dict[tuple[int, int, bool, bool], Any] = {}
         self._pool: Any = None
 
     def __len__(self) -> int:
@@ -63,9 +63,9 @@ class Lanes:
 
         with torch.inference_mode():
             logits, read = read_prompts(self._model, self._pad, jobs)
-            first = self._choice.first(logits, jobs)
-            for job, token in zip(jobs, first, strict=True):
-                job.take(token)
+            first, sure = self._choice.first(logits, jobs)
+            for row, (job, token) in enumerate(zip(jobs, first, strict=True)):
+                job.take(token, sure[row] if sure else None)
             going = [(row, job) for row, job in enumerate(jobs) if not job.done]
             if going:
                 self._enter(going, read)
@@ -99,22 +99,24 @@ class Lanes:
             self._tidy(steps)
             lanes = _power(max(self._jobs) + 1)
             drawn = self._choice.prepare(self._jobs, steps, self._slot)
-            run = self._captured(lanes, _bucket(self._slot + steps, _SLOTS), drawn)
+            scored = any(job.scored for job in self._jobs.values())
+            run = self._captured(lanes, _bucket(self._slot + steps, _SLOTS), drawn, scored)
             for _ in range(steps):
                 run()
             self._slot += steps
-            return self._settle(self._choice.written(steps, lanes), steps)
+            sure = self._choice.sure(steps, lanes) if scored else None
+            return self._settle(self._choice.written(steps, lanes), sure, steps)
 
     def clear(self) -> None:
         self._jobs, self._length, self._slot = {}, {}, 0
 
-    def _settle(self, tokens: list[list[int]], steps: int) -> list[BatchJob]:
+    def _settle(self, tokens: list[list[int]], sure: list[list[Any]] | None, steps: int) -> list[BatchJob]:
         done = []
         for lane, job in list(self._jobs.items()):
             for step in range(steps):
                 if job.done:
                     break
-                job.take(tokens[step][lane])
+                job.take(tokens[step][lane], sure[step][lane] if sure else None)
             self._length[lane] += steps
             if job.done:
                 done.append(job)
@@ -148,15 +150,15 @@ class Lanes:
             self._pool = None
         self._choice.grow(self._cache.lanes, _LOOK)
 
-    def _captured(self, lanes: int, slots: int, drawn: bool) -> Any:
+    def _captured(self, lanes: int, slots: int, drawn: bool, scored: bool) -> Any:
         def run() -> None:
-            self._one(lanes, slots, drawn)
+            self._one(lanes, slots, drawn, scored)
 
         if not self._graphed:
             return run
         import torch
 
-        key = (lanes, slots, drawn)
+        key = (lanes, slots, drawn, scored)
         if key not in self._graphs:
             kept = self._choice.kept(), self._cache.kept()
             stream = torch.cuda.Stream()
@@ -176,7 +178,7 @@ class Lanes:
             self._graphs[key] = graph
         return self._graphs[key].replay
 
-    def _one(self, lanes: int, slots: int, drawn: bool) -> None:
+    def _one(self, lanes: int, slots: int, drawn: bool, scored: bool) -> None:
         choice = self._choice
         out = self._model(
             input_ids=choice.token[:lanes, None],
@@ -186,7 +188,7 @@ class Lanes:
             use_cache=True,
             logits_to_keep=1,
         )
-        choice.take(out.logits[:, -1].float(), drawn)
+        choice.take(out.logits[:, -1].float(), drawn, scored)
 
 
 def _bucket(count: int, size: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thinkcap.engines.hf_batch import PREFILL, BatchJob, chosen
+from thinkcap.engines.hf_batch import PREFILL, BatchJob, take
 
 
 class Wave:
@@ -58,9 +58,7 @@ class Wave:
                 logits_to_keep=1,
             )
         self._cache = out.past_key_values
-        for job, token in zip(self._jobs, chosen(self._jobs, out.logits[:, -1].float()), strict=True):
-            if not job.done:
-                job.take(token)
+        take(self._jobs, out.logits[:, -1].float())
 
     def _done(self) -> list[BatchJob]:
         found = [job for job in self._jobs if job.done and job not in self._told]

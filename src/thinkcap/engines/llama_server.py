@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled
+from thinkcap.core.scores import TOP, Scores, Unsure
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Ids, Message, Request, Sampling
 from thinkcap.engines.answers import ChatAnswer, ChatReply, read_answer, read_event
@@ -52,7 +54,8 @@ _OPTIONS = {
 _PENALTIES = {"presence_penalty", "frequency_penalty", "repeat_penalty"}
 _CHAT = "/v1/chat/completions"
 _ALIKE = 48
-_FIELDS = ["content", "tokens", "stop_type", "tokens_predicted", "truncated", "model", "completion_probabilities"]
+_FIELDS = ["content", "tokens", "stop_type", "stopping_word", "tokens_predicted", "truncated", "model"]
+_FIELDS += ["completion_probabilities"]
 
 
 class LlamaServer:
@@ -122,17 +125,29 @@ class LlamaServer:
             # After the caller's wishes: greedy stays greedy whatever top_k was sent.
             **_sampling(sampling, prompt.body),
         }
+        if prompt.stop_at:
+            body["stop"] = [*body.get("stop", ()), *prompt.stop_at]
+        if prompt.scored:
+            body["n_probs"] = max(TOP, body.get("n_probs", 0))
         async with self._slots:
             which = self._choose(ids)
             self._busy[which] += 1
             try:
                 client = self._clients[which]
+                # Who may become unsure is looked at while it writes.
+                streamed = emit or prompt.unsure
                 answer = await (
-                    self._streamed(client, body, emit) if emit else client.post("/completion", body, _checked)
+                    self._streamed(client, body, emit, prompt.unsure)
+                    if streamed
+                    else client.post("/completion", body, _checked)
                 )
             finally:
                 self._busy[which] -= 1
         output = await self._output(answer, len(ids), prompt.body.get("top_logprobs"))
+        if answer.get("stopping_word") in prompt.stop_at:
+            output = replace(output, ended=False, finish="stopped")
+        if prompt.scored:
+            output = replace(output, scores=_scores(answer))
         return only_thought(output, self.card) if prompt.thought_only and answer["stop_type"] == "word" else output
 
     async def _called(self, prompt: Prompt, ids: Ids, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
@@ -194,10 +209,13 @@ class LlamaServer:
             return liked
         return min(range(len(self._clients)), key=self._busy.__getitem__)
 
-    async def _streamed(self, client: Client, body: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    async def _streamed(
+        self, client: Client, body: dict[str, Any], emit: Emit | None, unsure: Unsure | None
+    ) -> dict[str, Any]:
         tokens: list[int] = []
         content: list[str] = []
         odds: list[Any] = []
+        peaks: list[float] = []
         last: dict[str, Any] = {}
         decoder = self._vocabulary.stream() if self._vocabulary and "stop" not in body else None
 
@@ -208,11 +226,16 @@ class LlamaServer:
                 text = decoder.decode(b"".join(map(self._vocabulary.piece, new)), final=bool(event["stop"]))
             tokens.extend(new)
             odds.extend(event.get("completion_probabilities") or ())
+            peaks.extend(_scores(event).mean if unsure else ())
             content.append(text)
-            if text:
+            if text and emit:
                 emit(Delta(text))
             if event["stop"]:
                 last.update(event)
+            elif unsure and unsure.first(peaks[-unsure.window :]):
+                # Whoever stops listening stops the server too.
+                last.update(stop_type="limit", tokens_predicted=len(tokens), model=event.get("model"))
+                return True
             return bool(event["stop"])
 
         # The named fields would be all that the last event has, and it must say `stop`.
@@ -265,6 +288,11 @@ def _logprobs(answer: Mapping[str, Any], alternatives: int) -> dict[str, Any]:
     return {
         "content": [{**said(o), "top_logprobs": [*map(said, o["top_logprobs"][:alternatives])]} for o in found]
     }
+
+
+def _scores(answer: Mapping[str, Any]) -> Scores:
+    found = answer.get("completion_probabilities") or []
+    return Scores.of([(float(o["logprob"]), [float(t["logprob"]) for t in o["top_logprobs"]]) for o in found])
 
 
 def _checked(answer: Any) -> dict[str, Any]:

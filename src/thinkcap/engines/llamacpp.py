@@ -129,6 +129,8 @@ async def _engine(
         close_id=close_ids[0] if len(close_ids) == 1 else None,
         formats=True,
         tools=await llama_server_calls(first, found.marks),
+        stops=True,
+        scores="written",
         concurrency=slots,
         dtype=facts.dtype,
         version=f"xllamacpp {xllamacpp.__version__}",

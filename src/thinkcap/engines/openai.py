@@ -221,7 +221,8 @@ async def _by_ids(
     marks = speech.dialect.marks
     able = vllm_calls(client, facts.name, DERENDER) if facts.kind == "vllm" else llama_server_calls(client, marks)
     close_id = close[0] if len(close) == 1 else None
-    card = _card(facts, speech, "ids", close_id=close_id, formats=True, tools=await able)
+    can = {"formats": True, "stops": True, "scores": "any" if facts.kind == "vllm" else "written"}
+    card = _card(facts, speech, "ids", close_id=close_id, tools=await able, **can)
     if facts.kind == "vllm":
         return VllmServer(client, card, speech, facts.name)
     end = await probe.tokenize(facts.end, False)

@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import takewhile
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineError
 from thinkcap.core.prompts import HERE
+from thinkcap.core.scores import Scores
+from thinkcap.core.stopping import stopped
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Request, Sampling, Span
 
@@ -28,17 +33,27 @@ QUIET = "[nothink]"
 
 Script = Callable[[str], str | EngineError]
 """Prompt text in, unlimited reply out; end it with a NUL for a reply that never ends by itself."""
+Odds = Callable[[str, str], tuple[float, Sequence[float]]]
+"""Text before a token and the token in; its log probability and those of the likeliest out."""
+_LIKELY, _UNLIKELY = math.log(0.9), math.log(0.1)
 
 
 class ScriptedEngine:
     """Think tags count one token each, as they do for real models."""
 
     def __init__(
-        self, script: Script, *, delay_s: float = 0.0, switch: str = "native", sampled: bool = False
+        self,
+        script: Script,
+        *,
+        delay_s: float = 0.0,
+        switch: str = "native",
+        sampled: bool = False,
+        odds: Odds | None = None,
     ) -> None:
         self._script = script
         self._delay_s = delay_s
         self._sampled = sampled
+        self._odds = odds or (lambda before, token: (_LIKELY, (_LIKELY, _UNLIKELY)))
         self.calls: list[tuple[int, int]] = []
         """(prompt length, limit) of every generate call, in order."""
         self.generated = 0
@@ -51,6 +66,8 @@ class ScriptedEngine:
             context=1_000_000,
             close_id=_TAGS[CLOSE],
             concurrency=64,
+            stops=True,
+            scores="any",
         )
 
     async def prompt(self, request: Request) -> Prompt:
@@ -72,30 +89,39 @@ class ScriptedEngine:
             ids += piece
         closed = nothink or any(CLOSE in (p.text if isinstance(p, Span) else p) for p in request.prefill)
         opened = bool(request.prefill) and not closed
-        begun = 0 if forced else sum(len(p) for p in request.prefill if isinstance(p, Span))
+        own = takewhile(lambda part: isinstance(part, Span), reversed(request.prefill))
+        begun = sum(len(part) for part in own)
         return Prompt(tuple(ids), forced=forced, opened=opened, closed=closed, tokens=len(ids), begun=begun)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         assert prompt.ids is not None
         self.calls.append((len(prompt.ids), limit))
         await asyncio.sleep(self._delay_s)
-        ids = self._reply(prompt.ids, sampling)[:limit]
+        ids = tuple(self._reply(prompt.ids, sampling)[:limit])
         ended = bool(ids) and ids[-1] == END
-        self.generated += len(ids)
-        text = decode(ids)
-        if emit:
-            for character in text:
-                emit(Delta(character))
-                await asyncio.sleep(0)
-        return Output(
-            text,
+        whole = Output(
+            decode(ids),
             ended,
             len(ids),
-            ids=tuple(ids),
-            fresh=len(ids),
+            ids=ids,
             prompt_tokens=len(prompt.ids),
             finish="stop" if ended else "length",
+            scores=await self.score(prompt, ids) if prompt.scored else None,
         )
+        output = await stopped(whole, prompt, self.read)
+        if emit is None:
+            self.generated += output.tokens
+        for token in output.ids or () if emit else ():
+            # One by one, so that who is cancelled has written no more than was shown.
+            self.generated += 1
+            if text := decode([token]):
+                emit(Delta(text))  # type: ignore[misc]
+            await asyncio.sleep(0)
+        return replace(output, fresh=output.tokens)
+
+    async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores:
+        shown = decode(prompt.ids or ())
+        return Scores.of([self._odds(shown + decode(ids[:at]), decode([i])) for at, i in enumerate(ids)])
 
     def _reply(self, prompt: tuple[int, ...], sampling: Sampling) -> list[int]:
         """The rest of the reply, also where the prompt already holds its beginning (a continued trace)."""

@@ -74,11 +74,13 @@ class Splicer:
         )
 
     async def _begun(self, request: Request) -> int:
-        """Length of the turn so far where all of it is the model's own."""
-        spans = [part for part in request.prefill if isinstance(part, Span)]
-        if len(spans) < len(request.prefill):
-            return 0
-        return sum([len(await self._span(span)) for span in spans])
+        """Length of the model's own part of the turn since our last word in it."""
+        count = 0
+        for part in reversed(request.prefill):
+            if isinstance(part, str):
+                break
+            count += len(await self._span(part))
+        return count
 
     async def ids(self, request: Request) -> tuple[Ids, int]:
         """The prompt, and how many of its tokens are ours in the assistant's mouth."""

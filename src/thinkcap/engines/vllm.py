@@ -14,6 +14,7 @@ import msgspec
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled
+from thinkcap.core.scores import TOP, Scores, Unsure
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Ids, Message, Request, Sampling
 from thinkcap.engines.answers import CUT, ChatAnswer
@@ -119,16 +120,45 @@ class VllmServer:
         }
         if not sampling.greedy:
             body["seed"] = sampling.seed
+        if prompt.stop_at:
+            body["stop"] = [*body.get("stop", ()), *prompt.stop_at]
+        if prompt.scored:
+            body |= {"logprobs": TOP, "return_tokens_as_token_ids": True}
         async with self._slots:
+            # Who may become unsure is looked at while it writes.
             answer = await (
-                self._streamed(body, emit) if emit else self._client.post("/v1/completions", body, _whole)
+                self._streamed(body, emit, prompt.unsure)
+                if emit or prompt.unsure
+                else self._client.post("/v1/completions", body, _whole)
             )
         output = await self._output(answer, len(ids), limit, streamed=emit is not None)
+        if answer.get("stop_reason") in prompt.stop_at:
+            output = replace(output, ended=False, finish="stopped")
+        if prompt.scored:
+            output = replace(output, scores=_scores(answer["logprobs"]))
         if parsed:
             head, chat = parsed
             return await self._called(output, (*ids[head:], *(output.ids or ())), chat)
-        stopped = prompt.thought_only and isinstance(answer.get("stop_reason"), str)
-        return only_thought(output, self.card) if stopped else output
+        over = prompt.thought_only and isinstance(answer.get("stop_reason"), str)
+        return only_thought(output, self.card) if over else output
+
+    async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores:
+        """One pass over prompt and text; the server must write a token, which nobody reads."""
+        body = {
+            "model": self._model,
+            "prompt": [*(prompt.ids or ()), *ids],
+            "max_tokens": 1,
+            "temperature": 0.0,
+            "prompt_logprobs": TOP,
+            "return_token_ids": True,
+            "add_special_tokens": False,
+        }
+        async with self._slots:
+            places = await self._client.post(
+                "/v1/completions", body, lambda j: list(j["choices"][0]["prompt_logprobs"])[-len(ids) :]
+            )
+        odds = [{int(i): float(o["logprob"]) for i, o in place.items()} for place in places]
+        return Scores.of([(place[i], [*place.values()]) for i, place in zip(ids, odds, strict=True)])
 
     async def read(self, ids: Sequence[int]) -> str:
         return await self._pieces.text(self._said(ids))
@@ -164,8 +194,12 @@ class VllmServer:
     def _said(self, ids: Sequence[int]) -> Ids:
         return tuple(i for i in ids if i not in self._ends)
 
-    async def _streamed(self, body: Mapping[str, Any], emit: Emit) -> dict[str, Any]:
-        whole: dict[str, Any] = {"token_ids": [], "text": "", "finish_reason": None}
+    async def _streamed(
+        self, body: Mapping[str, Any], emit: Emit | None, unsure: Unsure | None = None
+    ) -> dict[str, Any]:
+        odds: dict[str, list[Any]] = {"token_logprobs": [], "top_logprobs": []}
+        whole: dict[str, Any] = {"token_ids": [], "text": "", "finish_reason": None, "logprobs": odds}
+        peaks: list[float] = []
 
         def take(event: Any) -> bool:
             whole["model"] = event.get("model")
@@ -174,8 +208,15 @@ class VllmServer:
                 whole["text"] += choice["text"]
                 whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
                 whole["stop_reason"] = choice.get("stop_reason")
-                if choice["text"]:
+                if new := choice.get("logprobs"):
+                    for name, kept in odds.items():
+                        kept += new[name]
+                    peaks.extend(_scores(new).mean if unsure else ())
+                if choice["text"] and emit:
                     emit(Delta(choice["text"]))
+            if unsure and unsure.first(peaks[-unsure.window :]):
+                # Whoever stops listening stops the server too.
+                whole["finish_reason"] = whole["finish_reason"] or "length"
             return whole["finish_reason"] is not None
 
         await self._client.stream("/v1/completions", {**body, "stream": True}, take)
@@ -211,6 +252,11 @@ class VllmServer:
             prompt_tokens=prompt_tokens,
             finish=finish,
         )
+
+
+def _scores(odds: Mapping[str, Any]) -> Scores:
+    pairs = zip(odds["token_logprobs"], odds["top_logprobs"], strict=True)
+    return Scores.of([(float(chosen), [*map(float, top.values())]) for chosen, top in pairs])
 
 
 def _whole(answer: Any) -> dict[str, Any]:

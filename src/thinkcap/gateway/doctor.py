@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from thinkcap.core.engine import Engine, EngineCard, complete
+from thinkcap.core.complete import complete
+from thinkcap.core.engine import Engine, EngineCard
 from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.types import GREEDY, Mode, Question, Request, Sampling
 from thinkcap.engines import open_engine

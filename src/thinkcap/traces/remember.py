@@ -15,8 +15,11 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
+from typing import cast
 
-from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt
+from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt, Scorer
+from thinkcap.core.scores import Scores
+from thinkcap.core.stopping import stopped
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Request, Sampling
 from thinkcap.traces.store import TraceStore
@@ -25,6 +28,8 @@ from thinkcap.traces.trace import Trace
 
 class Remembering:
     """`online=True` stores but never reuses a trace made under another budget."""
+
+    remembers = True
 
     def __init__(
         self,
@@ -50,6 +55,9 @@ class Remembering:
     async def read(self, ids: Sequence[int]) -> str:
         return await self._engine.read(ids)
 
+    async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores:
+        return await cast(Scorer, self._engine).score(prompt, ids)
+
     async def aclose(self) -> None:
         await self._engine.aclose()
 
@@ -65,7 +73,7 @@ class Remembering:
             if prompt.ids is None:
                 return await self._whole(key, prompt, limit, sampling, emit)
             trace = self._store.get(key)
-            if trace is None or not trace.covers(limit):
+            if trace is None or not await self._enough(trace, prompt, limit):
                 trace = await self._grow(key, trace, prompt, limit, sampling, emit)
                 emit = None  # its text has been shown as it was written
             return await self._output(key, trace, prompt, limit, emit)
@@ -81,7 +89,7 @@ class Remembering:
             trace = self._store.get(key)
             if trace is None or trace.ids[:begun] != prompt.ids[-begun:]:
                 return None
-            if not trace.covers(begun + limit):
+            if not await self._enough(trace, whole, begun + limit, begun):
                 trace = await self._grow(key, trace, whole, begun + limit, sampling, emit, begun)
                 emit = None
             return await self._output(key, trace, whole, begun + limit, emit, begun)
@@ -98,34 +106,72 @@ class Remembering:
     ) -> Trace:
         assert prompt.ids is not None
         started = time.perf_counter()
-        if trace is not None and sampling.greedy and not prompt.body:
+        if trace is not None and prompt.scored and trace.scores is None:
+            trace = await self._scored(trace, prompt, sampling)
+        if trace is not None and trace.covers(limit):
+            grown = trace
+        elif trace is not None and sampling.greedy and not prompt.body:
             if emit:
                 emit(Delta(await self.read(trace.ids[begun:])))
             longer = replace(prompt, ids=prompt.ids + trace.ids)
-            output = await self._engine.generate(longer, limit - len(trace.ids), sampling, emit)
-            grown = trace.extended(output.ids or (), output.ended, limit, time.perf_counter() - started)
+            output = await self._written(longer, limit - len(trace.ids), sampling, emit)
+            reached = len(trace.ids) + output.tokens if _short(output) else limit
+            wall_s = time.perf_counter() - started
+            grown = trace.extended(output.ids or (), output.ended, reached, wall_s, output.scores)
         else:
             # Continuing a sample would restart the random state, so it is drawn again whole.
-            output = await self._engine.generate(prompt, limit, sampling, emit)
+            output = await self._written(prompt, limit, sampling, emit)
             before = trace.generated if trace else 0
-            wall_s = time.perf_counter() - started
-            grown = Trace(output.ids or (), output.ended, limit, before + output.tokens, wall_s=wall_s)
+            reached = output.tokens if _short(output) else limit
+            grown = Trace(
+                output.ids or (),
+                output.ended,
+                reached,
+                before + output.tokens,
+                wall_s=time.perf_counter() - started,
+                scores=output.scores,
+            )
         await self._store.put(key, grown)
         return grown
+
+    async def _written(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
+        """A stop shows in the ids alone here: engines differ in what they call it."""
+        return await stopped(await self._engine.generate(prompt, limit, sampling, emit), prompt, self.read)
+
+    async def _enough(self, trace: Trace, prompt: Prompt, limit: int, begun: int = 0) -> bool:
+        """Whether the trace holds all that is asked for: the budget, or a stop before it, and scores if wanted."""
+        if prompt.scored and trace.scores is None:
+            return False
+        if trace.covers(limit):
+            return True
+        if not (prompt.stop_at or prompt.unsure):
+            return False
+        return _short(await stopped(_rest_of(trace, begun), prompt, self.read))
+
+    async def _scored(self, trace: Trace, prompt: Prompt, sampling: Sampling) -> Trace:
+        """The trace with scores: read once more where the engine can score what is written, else written again."""
+        if self.card.scores == "any":
+            return replace(trace, scores=await self.score(prompt, trace.ids))
+        plain = replace(prompt, stop_at=(), unsure=None)
+        again = await self._engine.generate(plain, trace.limit, sampling)
+        made = trace.generated + again.tokens
+        return Trace(again.ids or (), again.ended, trace.limit, made, wall_s=trace.wall_s, scores=again.scores)
 
     async def _output(
         self, key: str, trace: Trace, prompt: Prompt, limit: int, emit: Emit | None, begun: int = 0
     ) -> Output:
-        cut = trace.cut(limit)
+        watched = bool(prompt.stop_at or prompt.unsure)
+        # A trace that ends at a stop is shorter than its budget, and there is no more of it.
+        cut = trace.cut(limit if trace.covers(limit) else len(trace.ids))
         ids = cut.ids[begun:]
         text = await self._engine.read(ids)
-        if emit:
+        if emit and not watched:
             emit(Delta(text))
         # Generated now, or generated under this very budget and found again after an interruption.
-        same = trace.limit == limit and not trace.segments
+        same = trace.limit in (limit, len(cut.ids)) and not trace.segments
         continued = bool(trace.segments) and len(cut.ids) > trace.segments[0]
         fresh = self._claim(key, trace.generated)
-        return Output(
+        output = Output(
             text,
             cut.ended,
             len(ids),
@@ -136,7 +182,13 @@ class Remembering:
             prompt_tokens=prompt.tokens,
             finish="stop" if cut.ended else "length",
             wall_s=trace.wall_s * len(ids) / max(1, len(trace.ids)),
+            scores=cut.scores.cut(len(cut.ids), begun) if cut.scores and prompt.scored else None,
         )
+        if watched:
+            output = await stopped(output, prompt, self.read)
+            if emit:
+                emit(Delta(output.text))
+        return output
 
     async def _whole(self, key: str, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
         """Over chat nothing can be cut: the same question at the same budget, or a new call."""
@@ -175,6 +227,16 @@ class Remembering:
                 del self._flights[key]
             else:
                 self._flights[key] = (lock, waiting - 1)
+
+
+def _rest_of(trace: Trace, begun: int) -> Output:
+    ids = trace.ids[begun:]
+    scores = trace.scores and trace.scores.cut(len(trace.ids), begun)
+    return Output("", trace.ended, len(ids), ids=ids, scores=scores)
+
+
+def _short(output: Output) -> bool:
+    return output.finish in ("stopped", "unsure")
 
 
 def _with_budget(key: str, limit: int) -> str:

@@ -28,16 +28,17 @@ from typing import Any
 
 from thinkcap.core.errors import StoreError
 from thinkcap.core.files import private_file
+from thinkcap.core.scores import Scores
 from thinkcap.traces.lock import FileLock
 from thinkcap.traces.trace import Trace
 
-SCHEMA = 2
-"""1 had two or four bytes an id and rows ordered by key; it is read, and written on in its own order of rows."""
+SCHEMA = 3
+"""1 had two or four bytes an id and rows ordered by key, 2 no scores; both are read, and written on."""
 _TABLES = """
 create table if not exists meta (name text primary key, value text not null) without rowid;
 create table if not exists traces (
     key blob primary key, tokens int not null, ended int not null, limit_ int not null,
-    generated int not null, segments text not null, ids blob not null, wall_s real not null
+    generated int not null, segments text not null, ids blob not null, wall_s real not null, scores blob
 );
 create table if not exists outputs (
     key blob primary key, tokens int not null, body blob not null
@@ -78,6 +79,8 @@ class TraceStore:
         self._pending: list[tuple[str, tuple[Any, ...], asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
         self._recent: OrderedDict[str, Trace] = OrderedDict()
+        scores = "scores" if _has_scores(connection) else "null"
+        self._columns = f"ids, ended, limit_, generated, segments, wall_s, {scores}"
 
     @classmethod
     def open(cls, path: Path, fingerprint: str | None, *, readonly: bool = False) -> TraceStore:
@@ -99,20 +102,20 @@ class TraceStore:
             self._recent.move_to_end(key)
             return self._recent[key]
         with self._reading():
-            row = self._db.execute(
-                "select ids, ended, limit_, generated, segments, wall_s from traces where key = ?", (_blob(key),)
-            ).fetchone()
+            row = self._db.execute(f"select {self._columns} from traces where key = ?", (_blob(key),)).fetchone()
             if row is None:
                 return None
-            trace = Trace(
-                _unpack(row[0]), bool(row[1]), int(row[2]), int(row[3]), tuple(json.loads(row[4])), row[5]
-            )
+            ids, scores = _unpack(row[0]), _unpack_scores(row[6])
+            if scores is not None and len(scores) != len(ids):
+                raise ValueError(f"{len(scores)} scores for {len(ids)} tokens")
+            segments = tuple(json.loads(row[4]))
+            trace = Trace(ids, bool(row[1]), int(row[2]), int(row[3]), segments, row[5], scores)
         self._remember(key, trace)
         return trace
 
     async def put(self, key: str, trace: Trace) -> None:
         await self._write(
-            "insert or replace into traces values (?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert or replace into traces values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 _blob(key),
                 len(trace.ids),
@@ -122,6 +125,7 @@ class TraceStore:
                 json.dumps(trace.segments),
                 _pack(trace.ids),
                 trace.wall_s,
+                None if trace.scores is None else _pack_scores(trace.scores),
             ),
         )
         self._remember(key, trace)
@@ -279,6 +283,8 @@ def _check(connection: sqlite3.Connection, path: Path, fingerprint: str | None, 
         elif int(version) < SCHEMA and not readonly:
             # Ids written from now on may be beyond what an older thinkcap reads.
             with connection:
+                if not _has_scores(connection):
+                    connection.execute("alter table traces add column scores blob")
                 connection.execute("update meta set value = ? where name = 'schema'", (str(SCHEMA),))
         made_by = _meta(connection, "fingerprint")
         if made_by is None and fingerprint is not None and not readonly:
@@ -296,6 +302,10 @@ def _check(connection: sqlite3.Connection, path: Path, fingerprint: str | None, 
 def _meta(connection: sqlite3.Connection, name: str) -> str | None:
     row = connection.execute("select value from meta where name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
+
+
+def _has_scores(connection: sqlite3.Connection) -> bool:
+    return any(row[1] == "scores" for row in connection.execute("pragma table_info(traces)"))
 
 
 def _blob(key: str) -> bytes:
@@ -340,3 +350,24 @@ def _unpack(blob: bytes) -> tuple[int, ...]:
     if sys.byteorder == "big":
         words.byteswap()
     return tuple(words)
+
+
+def _pack_scores(scores: Scores) -> bytes:
+    """Three runs of floats, deflated."""
+    floats = array("f", [*scores.chosen, *scores.mean, *scores.entropy])
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return zlib.compress(floats.tobytes(), 1)
+
+
+def _unpack_scores(blob: bytes | None) -> Scores | None:
+    if blob is None:
+        return None
+    floats = array("f")
+    floats.frombytes(_inflated(blob))
+    if sys.byteorder == "big":
+        floats.byteswap()
+    third, rest = divmod(len(floats), 3)
+    if rest:
+        raise ValueError("scores that are not three a token")
+    return Scores(tuple(floats[:third]), tuple(floats[third : 2 * third]), tuple(floats[2 * third :]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from thinkcap.core.scores import Scores
 from thinkcap.core.types import Ids
 
 
@@ -26,6 +27,8 @@ class Trace:
     """Where it was continued: a continued chain need not equal an uninterrupted one on a real engine."""
     wall_s: float = field(default=0.0, compare=False)
     """How long its tokens took to write."""
+    scores: Scores | None = None
+    """How sure the model was, one a token; None where nobody asked."""
 
     def covers(self, budget: int) -> bool:
         # An engine may stop short of its limit without ending its turn (a full context): that is all there is.
@@ -37,8 +40,11 @@ class Trace:
             raise ValueError(f"a trace of {len(self.ids)} tokens cannot be cut at {budget}; continue it")
         if budget >= len(self.ids):
             return self
-        return replace(self, ids=self.ids[:budget], ended=False)
+        return replace(self, ids=self.ids[:budget], ended=False, scores=self.scores and self.scores.cut(budget))
 
-    def extended(self, ids: Ids, ended: bool, limit: int, wall_s: float = 0.0) -> Trace:
-        segments = (*self.segments, len(self.ids))
-        return Trace(self.ids + ids, ended, limit, self.generated + len(ids), segments, self.wall_s + wall_s)
+    def extended(
+        self, ids: Ids, ended: bool, limit: int, wall_s: float = 0.0, scores: Scores | None = None
+    ) -> Trace:
+        both = self.scores + scores if self.scores is not None and scores is not None else None
+        made, segments = self.generated + len(ids), (*self.segments, len(self.ids))
+        return Trace(self.ids + ids, ended, limit, made, segments, self.wall_s + wall_s, both)
