@@ -14,10 +14,10 @@ from dataclasses import replace
 from thinkcap.core.engine import Output, Prompt
 from thinkcap.core.types import Span
 
-Read = Callable[[Sequence[int]], Awaitable[str]]
+ReadIds = Callable[[Sequence[int]], Awaitable[str]]
 
 
-async def stopped(output: Output, prompt: Prompt, read: Read) -> Output:
+async def stopped(output: Output, prompt: Prompt, read: ReadIds) -> Output:
     """The output as far as the prompt's stops let it go. What is cut off was never asked for."""
     ids = output.ids
     if ids is None:
@@ -33,7 +33,7 @@ async def stopped(output: Output, prompt: Prompt, read: Read) -> Output:
     return replace(await _cut(output, ends, read, "stopped"), before=before)
 
 
-async def _cut(output: Output, tokens: int, read: Read, finish: str) -> Output:
+async def _cut(output: Output, tokens: int, read: ReadIds, finish: str) -> Output:
     assert output.ids is not None
     if tokens == len(output.ids):
         text = await read(output.ids)
@@ -43,7 +43,7 @@ async def _cut(output: Output, tokens: int, read: Read, finish: str) -> Output:
     return replace(output, text=await read(ids), ids=ids, tokens=tokens, ended=False, finish=finish, scores=scores)
 
 
-async def _met(ids: Sequence[int], words: Sequence[str], read: Read) -> tuple[int, int] | None:
+async def _met(ids: Sequence[int], words: Sequence[str], read: ReadIds) -> tuple[int, int] | None:
     """The token in which the first complete text begins, and the number of tokens up to its end."""
     text = await read(ids)
     found = [(at + len(word), at) for word in words if (at := text.find(word)) >= 0]
@@ -56,7 +56,7 @@ async def _met(ids: Sequence[int], words: Sequence[str], read: Read) -> tuple[in
     return starts - 1, ends
 
 
-async def _reaches(ids: Sequence[int], count: int, length: int, read: Read) -> bool:
+async def _reaches(ids: Sequence[int], count: int, length: int, read: ReadIds) -> bool:
     text = await read(ids[:count])
     # Bytes of an unfinished character are shown as its placeholder, which does not count yet.
     return len(text.rstrip("\ufffd")) >= length or count == len(ids)
