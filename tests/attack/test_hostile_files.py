@@ -15,7 +15,7 @@ from thinkcap.calibrate.profile import Profile
 from thinkcap.core.errors import ConfigError, DataError, StoreError
 from thinkcap.dialects.rendering import Template, user
 from thinkcap.report.tables.render import as_csv, markdown
-from thinkcap.report.tables.table import Column, Row, Table
+from thinkcap.report.tables.table import Column, Table, TableRow
 from thinkcap.traces.exchange import FORMAT, import_jsonl
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
@@ -123,6 +123,6 @@ def test_a_half_corrupt_store_is_one_sentence(tmp_path: Path, change: str) -> No
 
 
 def test_tables_hold_no_formula_and_no_escape() -> None:
-    table = Table("t", "T", (Column("name", "text"),), (Row(("=cmd|'/c calc'!A0",)), Row(("\x1b[2Jm",))))
+    table = Table("t", "T", (Column("name", "text"),), (TableRow(("=cmd|'/c calc'!A0",)), TableRow(("\x1b[2Jm",))))
     assert as_csv(table).splitlines()[1].lstrip('"').startswith("'=")
     assert "\x1b" not in as_csv(table) + markdown(table)

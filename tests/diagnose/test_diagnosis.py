@@ -196,7 +196,7 @@ def test_repeated_runs_are_called_noise_or_change() -> None:
     right[np.flatnonzero(right)[:15]] = False
     again = replace(base, file="again", verdict=right.astype(np.int8))
     found = diagnose(Records((base, again)), draws=0)
-    assert found.repeats[0].flips.flipped == 15
+    assert found.repeats[0].flipped == 15
     assert any("they are not noise" in s.text for s in say(found).sentences)
 
 

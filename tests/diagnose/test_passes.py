@@ -345,3 +345,16 @@ def test_only_the_looser_reading_was_run() -> None:
     found = diagnose(Records((*loose, *direct)), draws=0)
     assert [row.budget for row in found.findings[0].budgets] == [8, 16]
     assert found.findings[0].read_as == "think[heuristic]"
+
+
+def test_what_any_answer_pass_on_the_same_chain_got_is_an_upper_bound() -> None:
+    """Eight cut chains: this pass gets six, a longer one the two others; one of another cut does not count."""
+    longer = {"stages": Stages(think=70, answer=60), "extra": staged("ttxxxxxxxx")}
+    other = arm("split", 130, "1100000011", "1100000000", **longer)
+    elsewhere = arm(
+        "split", 120, "1" * 10, "1100000000", stages=Stages(think=90, answer=30), extra=staged("ttxxxxxxxx")
+    )
+    for arms, expected in (([THINK, SPLIT, elsewhere], None), ([THINK, SPLIT, elsewhere, other], 1.0)):
+        (found,) = [e for e in found_in(*arms).splitting.extractions if e.split == "split@100"]
+        assert found.derivability.pi_upper == expected
+        assert found.derivability.eta_lower == (None if expected is None else 6 / 8)

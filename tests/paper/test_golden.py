@@ -72,6 +72,27 @@ def test_all_expected_statistics(shared: Path) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        (
+            "results/iris_improved_20260417/8b_math500_b4096_ba512_n500/checkpoint_iris_500.json",
+            "results/iris_math500_fullscale_b4096/b4096_iris_compact.json",
+        ),
+        (
+            "results_kun/math500_experiments/math500_Qwen3-8B_nothink_1024_20260401_011643.json",
+            "results/split_budget/split_budget_Qwen3_8B_math500_n200_B512_1024_20260409_084433.json",
+            "results_kun/math500_hf_thinking/math500_Qwen3-8B_thinking_1024_20260401_032926.json",
+        ),
+    ],
+)
+def test_the_order_of_files_changes_no_statistic(shared: Path, files: tuple[str, ...]) -> None:
+    root = shared / "data" / "authors"
+    found = _diagnosed(root, list(files))
+    assert found
+    assert _diagnosed(root, list(reversed(files))) == found
+
+
 @pytest.mark.parametrize(("got", "wanted"), [([1, 2], [1, 3]), ({"a": 1}, {"b": 1}), (0, None), (0.5, 0.50001)])
 def test_the_comparison_can_fail(got: Any, wanted: Any) -> None:
     assert not _same(got, wanted, is_test=False)

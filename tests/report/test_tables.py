@@ -58,7 +58,7 @@ def test_gaps_and_causes_are_the_diagnosis(material: Material, found: Diagnosis)
     by = {r.budget: r for r in found.findings[0].budgets}
     table = make("loss-by-budget", material)
     for budget, gap, (low, high), p in zip(
-        *(table.column(c) for c in ("budget", "gap", "gap 95 %", "p")), strict=True
+        *(table.column(c) for c in ("budget", "gap", "gap 95 %", "p (Holm)")), strict=True
     ):
         seen = by[budget].comparison
         assert (gap, low, high, p) == (seen.difference, seen.result.low, seen.result.high, seen.p_holm)

@@ -7,7 +7,7 @@ import pytest
 from worlds import Study, World
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.halves import Parts, SplitSample, parts_of, split_sample
+from thinkcap.statistics.halves import HalfParts, SplitSample, parts_of, split_sample
 
 
 def _test(seen: Study, **changed: np.ndarray) -> SplitSample:
@@ -65,7 +65,7 @@ def test_wrong_ends_give_a_wrong_prediction() -> None:
 def test_every_part_has_a_say(part: str) -> None:
     known = {"ended_at_cut": 0.5, "ended_at_total": 0.7, "alpha_c": 0.9, "epsilon": 0.2, "pi_eta": 0.6}
     moved = {**known, part: known[part] + 0.1}
-    assert abs(Parts(**moved).gain - Parts(**known).gain) > 0.015
+    assert abs(HalfParts(**moved).gain - HalfParts(**known).gain) > 0.015
 
 
 def test_where_nothing_could_refute_it_there_is_no_test() -> None:

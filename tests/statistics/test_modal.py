@@ -11,9 +11,9 @@ from worlds import World
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.hazard import hazard
 from thinkcap.statistics.modal import (
+    Modal,
     continuation,
     dominance,
-    modal,
     modal_of,
     two_by_two,
 )
@@ -22,10 +22,10 @@ ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size
 
 
 def test_the_inequality() -> None:
-    found = modal(delta=0.2, alpha_c_plus=0.9, epsilon=0.3, pi_eta=0.5)
+    found = Modal(delta=0.2, alpha_c_plus=0.9, epsilon=0.3, pi_eta=0.5)
     assert found.margin == pytest.approx(0.5 - (0.18 + 0.24))
     assert found.holds
-    assert not modal(delta=1.0, alpha_c_plus=0.9, epsilon=None, pi_eta=0.5).holds
+    assert not Modal(delta=1.0, alpha_c_plus=0.9, epsilon=None, pi_eta=0.5).holds
 
 
 @given(ROWS)
@@ -108,7 +108,7 @@ def test_the_threshold_is_where_the_falling_hazard_gets_low_enough() -> None:
     assert high is not None
     assert low is not None
     middle = (high + low) / 2
-    parts = modal(delta=0.1, alpha_c_plus=0.9, epsilon=0.1, pi_eta=0.1 + middle * 50 * 0.8)
+    parts = Modal(delta=0.1, alpha_c_plus=0.9, epsilon=0.1, pi_eta=0.1 + middle * 50 * 0.8)
     found = dominance(rates, 50, 50, parts)
     assert found is not None
     assert found.hazard_limit == pytest.approx(middle)
@@ -117,7 +117,7 @@ def test_the_threshold_is_where_the_falling_hazard_gets_low_enough() -> None:
     after = dominance(rates, 5000, 50, parts)
     assert after is not None
     assert after.advantage_at_least > 0
-    always = dominance(rates, 50, 50, modal(delta=0.1, alpha_c_plus=0.1, epsilon=0.3, pi_eta=0.5))
+    always = dominance(rates, 50, 50, Modal(delta=0.1, alpha_c_plus=0.1, epsilon=0.3, pi_eta=0.5))
     assert always is not None
     assert (always.hazard_limit, always.from_length) == (None, 1)
 

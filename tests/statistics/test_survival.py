@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.survival import compare, median_of_finished, survival
+from thinkcap.statistics.survival import compare, survival
 
 # Freireich et al. (1963), remission of leukaemia in weeks, 6-MP against placebo; the Kaplan-Meier table and the
 # log-rank statistic 16.79 are in Kleinbaum and Klein, Survival Analysis (3rd ed.), chapter 2.
@@ -65,23 +65,11 @@ def test_reversed_comparison_is_not_dominance() -> None:
     assert result.logrank_p > 0.99
 
 
-def test_the_median_of_finished_chains_is_biased_low() -> None:
-    rng = np.random.default_rng(3)
-    length = rng.geometric(1 / 600, 5000)
-    spent, ended = np.minimum(length, 512), length <= 512
-    finished = median_of_finished(spent, ended)
-    curve = survival(np.minimum(length, 1024), length <= 1024)
-    assert finished is not None
-    assert finished < 300
-    assert curve.median == pytest.approx(416, abs=25)
-
-
 def test_beyond_what_was_observed_is_none() -> None:
     curve = survival([10, 10, 10, 3], [False, False, False, True])
     assert curve.median is None
     assert curve.quantile(0.25) == 3
     assert survival([5, 5], [False, False]).quantile(0.1) is None
-    assert median_of_finished([5], [False]) is None
 
 
 def test_a_quantile_reached_exactly_counts() -> None:

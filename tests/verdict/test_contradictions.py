@@ -15,7 +15,7 @@ from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
 from thinkcap.diagnose.findings import Findings
 from thinkcap.logs.arms import Arm, Records, Stages
 from thinkcap.verdict.page import as_json, as_text
-from thinkcap.verdict.say import Verdict, say
+from thinkcap.verdict.say import Spoken, say
 
 CAPS = (32, 64, 96, 128)
 CONTROLS = ("no_trace", "placebo", "two_pass", "think_on_trace")
@@ -44,7 +44,7 @@ def records(draw: st.DrawFn) -> Records:
     return Records(tuple(arms))
 
 
-def advised(found: Findings, said: Verdict) -> None:
+def advised(found: Findings, said: Spoken) -> None:
     """The best lower bound among all that fits the cap, smaller caps included, and never a control."""
     ways = [a for a in found.arms if a.policy not in CONTROLS]
     for advice in said.advice:
@@ -55,7 +55,7 @@ def advised(found: Findings, said: Verdict) -> None:
         assert (advice.accuracy, advice.tokens) == (chosen.accuracy.value, chosen.mean_tokens)
 
 
-def consistent(found: Diagnosis, said: Verdict) -> None:
+def consistent(found: Diagnosis, said: Spoken) -> None:
     known = {(c.first, c.second): c for c in found.comparisons.made}
     adjusted = {c.p_holm for c in found.comparisons.made}
     for sentence in said.sentences:
@@ -82,7 +82,7 @@ def consistent(found: Diagnosis, said: Verdict) -> None:
         assert "None " not in text.replace("None of the", "")
 
 
-def begins_true(found: Findings, said: Verdict) -> None:
+def begins_true(found: Findings, said: Spoken) -> None:
     """What the headline calls a loss or a gain is one in the table, and its advice is the advice."""
     first = next((s for s in said.sentences if not s.topic and "loses_at" in s.numbers), None)
     if first is not None:

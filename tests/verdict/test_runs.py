@@ -114,7 +114,7 @@ def test_two_of_our_runs_are_two_even_under_one_name(tmp_path: Path, names: tupl
     first = study(tmp_path / names[0], "x86_64, 2 cores", ["right"] * 4)
     second = study(tmp_path / names[1], "H200", ["right", "wrong", "right", "right"])
     found = diagnose(read([first, second]), draws=0)
-    assert [(r.flips.flipped, r.changed) for r in found.repeats] == [(1, ("hardware",))]
+    assert [(r.flipped, r.changed) for r in found.repeats] == [(1, ("hardware",))]
     assert {a.n for a in found.findings[0].arms} == {4}
     assert "x86_64, 2 cores (F16, llamacpp 1) against H200 (F16, llamacpp 1)" in text(found)
 

@@ -13,28 +13,34 @@ from itertools import combinations
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings, findings
 from thinkcap.diagnose.pairs import Comparisons, Refused, compare, matched, tested
-from thinkcap.diagnose.runs import Configuration, configurations
+from thinkcap.diagnose.runs import Configuration, by_model_and_task, configurations
 from thinkcap.diagnose.transfer import Transfer, transfers
 from thinkcap.logs.arms import Arm, Records
-from thinkcap.statistics.paired import holm
-from thinkcap.statistics.runs import Flips, flips
-from thinkcap.statistics.survival import Comparison as LengthsCompared
+from thinkcap.statistics.paired import McNemar, holm
+from thinkcap.statistics.survival import LengthComparison
 from thinkcap.statistics.survival import compare as compare_lengths
 
 
 @dataclass(frozen=True)
-class Repeat:
+class RepeatedRun:
     """Two runs of one configuration, the one that counts first."""
 
     arm: str
     first: str
     second: str
-    flips: Flips
+    test: McNemar
+    same_length: int | None
+    """Questions with the same token count in both; None where counts are not stored."""
     p_holm: float
     """Adjusted over all repeated runs of the diagnosis."""
     first_provenance: Mapping[str, str]
     """Hardware, dtype, engine, prompts and grader of each, where the runs say so."""
     second_provenance: Mapping[str, str]
+
+    @property
+    def flipped(self) -> int:
+        """Verdicts that differ."""
+        return self.test.only_first + self.test.only_second
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -64,7 +70,7 @@ class ChainLengths:
     task: str
     first: str
     second: str
-    result: LengthsCompared
+    result: LengthComparison
     p_holm: float
     """Of the two-sided log-rank test, adjusted over all pairs of models."""
 
@@ -78,7 +84,7 @@ class Diagnosis:
     comparisons: Comparisons
     refused: tuple[Refused, ...]
     """Pairs that would have been compared, and repeated runs that could not be, each with the reason."""
-    repeats: tuple[Repeat, ...]
+    repeats: tuple[RepeatedRun, ...]
     elsewhere: tuple[Elsewhere, ...]
     models: tuple[ChainLengths, ...]
     cross_scale: tuple[Transfer, ...]
@@ -90,9 +96,7 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
     """All that these records allow. `draws=0` leaves out bootstrap intervals of the crossover."""
     found = configurations(records.arms)
     comparisons = compare(found)
-    groups: dict[tuple[str, str], list[Arm]] = {}
-    for configuration in found:
-        groups.setdefault((configuration.arm.model, configuration.arm.task), []).append(configuration.arm)
+    groups = by_model_and_task(c.arm for c in found)
     repeats, unpaired = _repeats(found)
     shown = tuple(findings(arms, comparisons.of(*key), draws=draws, seed=seed) for key, arms in groups.items())
     return Diagnosis(
@@ -109,27 +113,24 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
     )
 
 
-def _repeats(found: Sequence[Configuration]) -> tuple[tuple[Repeat, ...], tuple[Refused, ...]]:
+def _repeats(found: Sequence[Configuration]) -> tuple[tuple[RepeatedRun, ...], tuple[Refused, ...]]:
     pairs = [(configuration.arm, other) for configuration in found for other in configuration.others]
-    repeats: list[Repeat] = []
+    repeats: list[RepeatedRun] = []
     refused: list[Refused] = []
     for (one, two), outcome in zip(pairs, tested(pairs), strict=True):
         if isinstance(outcome, DataError):
             refused.append(Refused(one.model, one.task, one.label, two.label, str(outcome)))
             continue
         a, b, _ = matched(one, two)
-        both = a.tokens is not None and b.tokens is not None
-        changed = flips(a.right, b.right, a.tokens if both else None, b.tokens if both else None)
-        repeats.append(Repeat(one.name, one.file, two.file, changed, outcome[1], one.provenance, two.provenance))
+        same = None if a.tokens is None or b.tokens is None else int((a.tokens == b.tokens).sum())
+        known = (one.name, one.file, two.file, outcome[0].test, same, outcome[1])
+        repeats.append(RepeatedRun(*known, one.provenance, two.provenance))
     return tuple(repeats), tuple(refused)
 
 
 def _elsewhere(arms: Sequence[Arm]) -> tuple[Elsewhere, ...]:
-    groups: dict[tuple[str, str], list[Arm]] = {}
-    for arm in arms:
-        groups.setdefault((arm.model, arm.task), []).append(arm)
     found: dict[tuple[str, tuple[tuple[str, str], ...]], Elsewhere] = {}
-    for _, group in sorted(groups.items()):
+    for group in by_model_and_task(arms).values():
         rows: Counter[tuple[tuple[str, str], ...]] = Counter()
         for arm in group:
             if arm.provenance:

@@ -33,40 +33,29 @@ def document(found: Diagnosis) -> dict[str, Any]:
     }
 
 
+def named(source: object, *names: str, **more: Any) -> dict[str, Any]:
+    """The named attributes of a finding, and what else belongs beside them."""
+    return {name: getattr(source, name) for name in names} | more
+
+
 def cuts(found: Findings) -> list[dict[str, Any]]:
     """The advantage of extracting over thinking on, at each cut, on the chains longer than the cut."""
     known = found.splitting.cuts
+    survivors = () if known is None else known.survivors
+    where = named(found, "model", "task")
     return [
-        {
-            "model": found.model,
-            "task": found.task,
-            "cut": c.cut,
-            "n": c.n,
-            "extract": c.extraction,
-            "continue": c.continuation,
-            "advantage": c.advantage,
-        }
-        for c in (() if known is None else known.survivors)
+        where | named(c, "cut", "n", "advantage") | {"extract": c.extraction, "continue": c.continuation}
+        for c in survivors
     ]
 
 
 def modal(found: Findings) -> list[dict[str, Any]]:
     """The inequality pi eta > delta a_c + (1 - delta) epsilon for every split with known stages."""
+    where = named(found, "model", "task")
     return [
-        {
-            "model": found.model,
-            "task": found.task,
-            "split": e.split,
-            "coupled": e.coupled,
-            "cut": e.cut_at,
-            "delta": e.modal.delta,
-            "pi_eta": e.modal.pi_eta,
-            "alpha_c": e.modal.alpha_c_plus,
-            "epsilon": e.modal.epsilon,
-            "margin": e.modal.margin,
-            "holds": e.modal.holds,
-            "observed": e.observed,
-        }
+        where
+        | named(e, "split", "coupled", "observed", cut=e.cut_at, alpha_c=e.modal.alpha_c_plus)
+        | named(e.modal, "delta", "pi_eta", "epsilon", "margin", "holds")
         for e in found.splitting.extractions
         if e.modal is not None
     ]
@@ -109,8 +98,7 @@ def plain(value: Any) -> Any:
 
 def _curve(curve: Survival) -> dict[str, Any]:
     """A survival curve thinned to at most 200 steps; quantiles are of the whole curve."""
-    steps = len(curve.lengths)
-    pick = np.unique(np.linspace(0, max(steps - 1, 0), min(steps, 200)).astype(np.int64))
+    pick = curve.steps(200)
     low, high = curve.quantile_interval()
     whole = {name: getattr(curve, name) for name in ("n", "censored", "last", "level", "median")}
     quantiles = {"median_low": low, "median_high": high, "q25": curve.quantile(0.25), "q75": curve.quantile(0.75)}

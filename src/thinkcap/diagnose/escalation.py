@@ -85,7 +85,7 @@ def _escalation(arm: Arm, kept: Bools, arms: Sequence[Arm]) -> Escalation:
         tuple(_against(arm, direct) for direct in _rivals(arm, arms)),
         None if isinstance(cost, str) else cost,
         cost if isinstance(cost, str) else None,
-        _failures(arm, arms),
+        causes_of_failure(arm, arms),
         _convergence(arm, kept),
     )
 
@@ -139,24 +139,30 @@ def _cost(arm: Arm, kept: Bools) -> Cost | str:
     return Cost(own.first, own.think, own.answer, spent, mean, bound, float(arm.tokens.mean()))
 
 
-def _failures(arm: Arm, arms: Sequence[Arm]) -> Failures | None:
+def causes_of_failure(arm: Arm, arms: Sequence[Arm]) -> Failures | None:
     """The first try is the answer without thinking at its budget: the same request, so the same words."""
-    first = next((a for a in arms if a.policy == "nothink" and a.budget == arm.stages.first), None)
-    if first is None or arm.stages.first is None:
+    first = _first_try(arm, arms)
+    both = None if first is None else aligned_or_none([arm, first])
+    kept = accepted(arm) if both is None else accepted(both[0])
+    if both is None or kept is None or both[0].n != arm.n:
         return None
-    plain = [a for a in arms if a is not first and not is_control(a.policy) and a.name != arm.name]
-    both = aligned_or_none([arm, first])
-    if both is None or both[0].n != arm.n:
-        return None
-    kept = accepted(both[0])
-    assert kept is not None
     others = []
-    for other in plain:
+    for other in arms:
+        if other is first or is_control(other.policy) or other.name == arm.name:
+            continue
         same = aligned_or_none([both[0], other])
         if same is not None and same[0].n == arm.n:
             others.append(same[1].right)
     table = np.stack(others, axis=1) if others else None
     return failures(both[0].right, ~kept, both[1].right, table)
+
+
+def _first_try(arm: Arm, arms: Sequence[Arm]) -> Arm | None:
+    """At the stored budget of the first try; a log without any budget has one answer without thinking a file."""
+    direct = [a for a in arms if a.method == "nothink"]
+    if arm.budget is None and arm.stages.first is None:
+        return next((a for a in direct if a.file == arm.file), None)
+    return next((a for a in direct if a.budget is not None and a.budget == arm.stages.first), None)
 
 
 def _convergence(arm: Arm, kept: Bools) -> Convergence | None:

@@ -14,6 +14,7 @@ from thinkcap.diagnose.escalation import Escalation, escalations
 from thinkcap.diagnose.gates import Gated, gated
 from thinkcap.diagnose.pairs import Comparison, Comparisons, aligned_or_none, matched
 from thinkcap.diagnose.passes import is_control, reading
+from thinkcap.diagnose.routes import replayed
 from thinkcap.diagnose.splitting import Splitting, splitting
 from thinkcap.logs.arms import Arm
 from thinkcap.statistics.crossover import (
@@ -33,7 +34,7 @@ from thinkcap.statistics.hazard import DecreasingTest, Hazard, decreasing, even_
 from thinkcap.statistics.paired import PairedDifference
 from thinkcap.statistics.precision import Proportion, StopPrecision, proportion, stop_precision
 from thinkcap.statistics.predict import Pilot, pilot_sufficiency
-from thinkcap.statistics.route import Routing, cascade_grid
+from thinkcap.statistics.route import Routing
 from thinkcap.statistics.survival import Survival, survival
 
 
@@ -176,7 +177,7 @@ def findings(arms: Sequence[Arm], comparisons: Comparisons, *, draws: int, seed:
         gamma,
         frontier(list(think), np.stack([a.right for a in only], axis=1)) if only and only[0].n else None,
         _pilot(list(think), only, seed),
-        _cascades(nothink, think),
+        tuple(Replayed(*at, r, proportion(r.right, r.n)) for at, r in replayed(nothink, think).items()),
         splitting(arms, rate),
         escalations(arms),
         gated(arms),
@@ -233,20 +234,3 @@ def _pilot(budgets: list[int], arms: list[Arm], seed: int) -> Pilot | None:
         return None
     table = np.stack([a.right for a in arms], axis=1)
     return pilot_sufficiency(budgets, arms[-1].tokens, arms[-1].ended, table, seed=seed)
-
-
-def _cascades(nothink: dict[int, Arm], think: dict[int, Arm]) -> tuple[Replayed, ...]:
-    usable = [*nothink.values(), *think.values()]
-    if not nothink or not think or any(a.tokens is None for a in usable):
-        return ()
-    if any(a.ended is None for a in nothink.values()):
-        return ()
-    same = aligned_or_none(usable)
-    if not same or not same[0].n:
-        return ()
-    direct, thought = same[: len(nothink)], same[len(nothink) :]
-    grid = cascade_grid(
-        {a.budget or 0: (a.right, a.ends, a.lengths) for a in direct},
-        {a.budget or 0: (a.right, a.lengths) for a in thought},
-    )
-    return tuple(Replayed(b1, b2, r, proportion(r.right, r.n)) for (b1, b2), r in grid.items())

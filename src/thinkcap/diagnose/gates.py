@@ -10,15 +10,7 @@ import numpy as np
 from thinkcap.diagnose.pairs import aligned_or_none
 from thinkcap.diagnose.passes import is_control
 from thinkcap.logs.arms import Arm
-from thinkcap.statistics.gates import (
-    Calibrated,
-    CalibratedWeight,
-    Gate,
-    calibrate,
-    calibrate_weight,
-    gate,
-    split_half,
-)
+from thinkcap.statistics.gates import Calibrated, Gate, Weighted, calibrate, calibrate_weight, gate, split_half
 
 _FEWEST = 10
 """Halves of fewer questions say nothing."""
@@ -34,9 +26,9 @@ class Gated:
     whole: Gate
     halves: tuple[Gate, Gate] | None
     """The same threshold on either half."""
-    calibrated: Calibrated | None
+    calibrated: Calibrated[Gate] | None
     """The threshold chosen on a fifth of the questions, tested on the rest."""
-    weight: CalibratedWeight | None
+    weight: Calibrated[Weighted] | None
     """The other method as a voter: its weight chosen on a fifth, tested on the rest."""
 
 
@@ -79,7 +71,7 @@ def _gated(vote: Arm, other: Arm, threshold: int, arms: Sequence[Arm]) -> Iterat
     )
 
 
-def _weight(vote: Arm, other: Arm, arms: Sequence[Arm], calibration: int) -> CalibratedWeight | None:
+def _weight(vote: Arm, other: Arm, arms: Sequence[Arm], calibration: int) -> Calibrated[Weighted] | None:
     """Needs how many samples agree with the other method's answer: a weighted vote of the two writes it down."""
     for arm in arms:
         if arm.policy == "weighted_vote" and "support" in arm.extra and arm.options.get("other") == other.method:

@@ -18,7 +18,7 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.passes import reading, thinks
-from thinkcap.diagnose.runs import Configuration
+from thinkcap.diagnose.runs import Configuration, by_model_and_task
 from thinkcap.logs.arms import Arm
 from thinkcap.statistics.arrays import Ints
 from thinkcap.statistics.paired import PairedDifference, difference, holm, least_detectable, pair
@@ -114,11 +114,8 @@ class Comparisons:
 
 def compare(found: Sequence[Configuration]) -> Comparisons:
     """Every comparison these configurations allow, adjusted as one family."""
-    groups: dict[tuple[str, str], list[Arm]] = {}
-    for configuration in found:
-        arm = configuration.arm
-        groups.setdefault((arm.model, arm.task), []).append(arm)
-    pairs = [pair for arms in groups.values() for pair in comparable(arms)]
+    groups = by_model_and_task(c.arm for c in found).values()
+    pairs = [pair for arms in groups for pair in comparable(arms)]
     made: list[Comparison] = []
     refused: list[Refused] = []
     for (one, two, by), outcome in zip(pairs, tested([(a, b) for a, b, _ in pairs]), strict=True):

@@ -30,14 +30,19 @@ class Configuration:
 
 def configurations(arms: Iterable[Arm]) -> tuple[Configuration, ...]:
     """In an order of their own, so that whatever order files, arms and rows came in, the same follows."""
+    found: list[Configuration] = []
+    for group in by_model_and_task(arms).values():
+        ordered = sorted(_settled(group), key=lambda a: (a.policy, a.budget or 0, a.name, leading(a)))
+        found += [_configuration(same) for same in _alike(ordered)]
+    return tuple(found)
+
+
+def by_model_and_task(arms: Iterable[Arm]) -> dict[tuple[str, str], list[Arm]]:
+    """Only arms of one model on one task have anything to do with each other."""
     groups: dict[tuple[str, str], list[Arm]] = {}
     for arm in arms:
         groups.setdefault((arm.model, arm.task), []).append(arm)
-    found: list[Configuration] = []
-    for _, group in sorted(groups.items()):
-        ordered = sorted(_settled(group), key=lambda a: (a.policy, a.budget or 0, a.name, _size(a), _digest(a)))
-        found += [_configuration(same) for same in _alike(ordered)]
-    return tuple(found)
+    return dict(sorted(groups.items()))
 
 
 def _settled(arms: Sequence[Arm]) -> list[Arm]:
@@ -76,9 +81,9 @@ def _size(arm: Arm) -> tuple[int, bool, int, str, int]:
     return -arm.n - arm.failed, arm.ended is None, -arm.n, arm.file, -1 if arm.seed is None else arm.seed
 
 
-def _digest(arm: Arm) -> int:
-    """Tells two runs of one size and name apart by what they hold."""
-    return int(np.bitwise_xor.reduce(_row_marks(arm))) if arm.n else 0
+def leading(arm: Arm) -> tuple[Any, ...]:
+    """Orders runs of one configuration, the one that leads first; two of one size and name by what they hold."""
+    return *_size(arm), int(np.bitwise_xor.reduce(_row_marks(arm))) if arm.n else 0
 
 
 def _alike(arms: Sequence[Arm]) -> list[list[Arm]]:

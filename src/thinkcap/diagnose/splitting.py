@@ -277,6 +277,7 @@ def _derivability(cut: Arm, arms: Sequence[Arm]) -> Derivability:
     return derivability(
         cut.right,
         gold_in_trace=None if gold is None else gold.astype(np.bool_),
+        any_right=_generous(cut, arms),
         without_trace=_control(cut, arms, "no_trace"),
         placebo=_control(cut, arms, "placebo"),
     )
@@ -287,11 +288,25 @@ def _control(cut: Arm, arms: Sequence[Arm], policy: str, mode: str = "nothink") 
     named = [a for a in arms if a.policy == policy and a.options.get("mode", "nothink") == mode]
     passes = [a for a in named if _answer(a) is not None and _answer(a) == cut.stages.answer]
     passes = [a for a in passes if a.stages.think in (None, cut.stages.think)]
-    for control in passes or [a for a in named if a.budget == cut.budget]:
-        both = aligned_or_none([cut, control])
-        if both is not None and both[0].n == cut.n:
-            return both[1].right
-    return None
+    found = (_on_rows(cut, control) for control in passes or [a for a in named if a.budget == cut.budget])
+    return next((right for right in found if right is not None), None)
+
+
+def _generous(cut: Arm, arms: Sequence[Arm]) -> Bools | None:
+    """Right in any other answer pass on the same chain with at least as many tokens; None where there is none."""
+    own, same = cut.stages, []
+    for arm in arms:
+        chain = arm.policy in SPLITS and (arm.stages.first, arm.stages.think) == (own.first, own.think)
+        if chain and arm.name != cut.name and (arm.stages.answer or 0) >= (own.answer or 0):
+            same.append(_on_rows(cut, arm))
+    known = [right for right in same if right is not None]
+    return np.logical_or.reduce(known) if known else None
+
+
+def _on_rows(cut: Arm, other: Arm) -> Bools | None:
+    """Another arm's verdicts on the rows of this one; None where it lacks some of them."""
+    both = aligned_or_none([cut, other])
+    return both[1].right if both is not None and both[0].n == cut.n else None
 
 
 def _answer(arm: Arm) -> int | None:

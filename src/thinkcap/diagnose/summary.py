@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,15 @@ from thinkcap.study.values import FREE, Price
 
 if TYPE_CHECKING:
     from thinkcap.study.run import Result
+
+_AVERAGED = (
+    "tokens_charged",
+    "tokens_generated",
+    "tokens_think",
+    "tokens_prefill_trace",
+    "tokens_prompt",
+    "calls",
+)
 
 
 def conclude(result: Result) -> dict[str, Any]:
@@ -60,6 +69,7 @@ def _cell(task: str, model: str, policy: str, budget: int, rows: list[Row], pric
     n = len(graded)
     right = sum(row.verdict == "right" for row in graded)
     interval = proportion(right, n)
+    sources = {row.source for row in graded}
     cell: dict[str, Any] = {
         "task": task,
         "model": model,
@@ -72,29 +82,18 @@ def _cell(task: str, model: str, policy: str, budget: int, rows: list[Row], pric
         "right": right,
         "accuracy": interval.value,
         "ci": [interval.low, interval.high],
-        "tokens_charged_mean": _mean(row.tokens_charged for row in graded),
-        "tokens_generated_mean": _mean(row.tokens_generated for row in graded),
-        "tokens_think_mean": _mean(row.tokens_think for row in graded),
-        "tokens_prefill_trace_mean": _mean(row.tokens_prefill_trace for row in graded),
-        "tokens_prompt_mean": _mean(row.tokens_prompt for row in graded),
-        "calls_mean": _mean(row.calls for row in graded),
+        **{f"{name}_mean": _mean(getattr(row, name) for row in graded) for name in _AVERAGED},
         "ended_rate": _mean(row.ended for row in graded),
         "stops": {
             "ended": sum(row.ended for row in graded),
             "lt_95": sum(row.tokens_charged < int(0.95 * budget) for row in graded),
         },
-        "stages": _counts(row.stage for row in graded),
-        "source": _source(graded),
+        "stages": dict(sorted(Counter(row.stage for row in graded).items())),
+        "source": sources.pop() if len(sources) == 1 else "mixed",
     }
     if price != FREE:
-        cell["cost_mean"] = _mean(
-            price.of(
-                fresh_input=row.tokens_prompt,
-                cached_input=row.tokens_prefill_trace,
-                output=row.tokens_charged,
-            )
-            for row in graded
-        )
+        spent = ((r.tokens_prompt, r.tokens_prefill_trace, r.tokens_charged) for r in graded)
+        cell["cost_mean"] = _mean(price.of(fresh_input=f, cached_input=c, output=o) for f, c, o in spent)
     seeds = sorted({row.seed for row in rows})
     if len(seeds) > 1:
         cell["seeds"] = _spread(graded, seeds)
@@ -106,10 +105,7 @@ def _spread(rows: list[Row], seeds: Sequence[int]) -> dict[str, Any]:
     by_seed = {}
     for seed in seeds:
         mine = [row for row in rows if row.seed == seed]
-        by_seed[str(seed)] = {
-            "n": len(mine),
-            "accuracy": _mean(row.verdict == "right" for row in mine),
-        }
+        by_seed[str(seed)] = {"n": len(mine), "accuracy": _mean(row.verdict == "right" for row in mine)}
     values = [s["accuracy"] for s in by_seed.values() if s["accuracy"] is not None]
     even = len({s["n"] for s in by_seed.values()}) == 1 and len(values) > 1
     return {
@@ -122,18 +118,6 @@ def _spread(rows: list[Row], seeds: Sequence[int]) -> dict[str, Any]:
 def _mean(values: Iterable[float]) -> float | None:
     values = list(values)
     return sum(values) / len(values) if values else None
-
-
-def _counts(words: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = defaultdict(int)
-    for word in words:
-        counts[word] += 1
-    return dict(sorted(counts.items()))
-
-
-def _source(rows: Sequence[Row]) -> str:
-    sources = {row.source for row in rows}
-    return sources.pop() if len(sources) == 1 else "mixed"
 
 
 def write_summary(summary: Mapping[str, Any], path: Path) -> None:

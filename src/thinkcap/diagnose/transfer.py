@@ -47,23 +47,14 @@ def _carried(source: Findings, target: Findings) -> Iterator[Transfer]:
     there = {(e.split, e.coupled): e for e in target.splitting.extractions}
     for e in source.splitting.extractions:
         seen = there.get((e.split, e.coupled))
-        if seen is not None:
-            yield _one(names, e, seen.cut / seen.n, "measured", seen.recoverable, None)
-            continue
-        cut, why = _cut_share(e, target)
-        if cut is None:
-            yield _one(names, e, None, "", None, why)
-        else:
-            yield _one(
-                names, e, cut, "chain lengths", None, f"{names[1]} did not run {e.split} beside {e.coupled}"
-            )
-
-
-def _one(
-    names: tuple[str, str], e: Extraction, cut: float | None, how: str, measured: float | None, why: str | None
-) -> Transfer:
-    predicted = None if cut is None else cross_scale(cut, e.alpha_e, e.alpha_t)
-    return Transfer(*names, e.split, e.coupled, e.alpha_e, e.alpha_t, cut, how, predicted, measured, why)
+        cut, why = (seen.cut / seen.n, "") if seen is not None else _cut_share(e, target)
+        how = "" if cut is None else "chain lengths" if seen is None else "measured"
+        if how == "chain lengths":
+            why = f"{names[1]} did not run {e.split} beside {e.coupled}"
+        predicted = None if cut is None else cross_scale(cut, e.alpha_e, e.alpha_t)
+        measured = None if seen is None else seen.recoverable
+        said = why or None
+        yield Transfer(*names, e.split, e.coupled, e.alpha_e, e.alpha_t, cut, how, predicted, measured, said)
 
 
 def _name(one: Findings, other: Findings) -> str:

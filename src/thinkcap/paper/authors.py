@@ -21,7 +21,7 @@ from thinkcap.paper import authors_csv
 from thinkcap.paper.authors_about import Format, about_run, finish, gold_content
 from thinkcap.paper.authors_methods import cascade, compact, entropy, factorial, mrsd, split
 
-Shape = Callable[[Any, Path, Questions], tuple[list[Arm], list[str]]]
+AuthorsShape = Callable[[Any, Path, Questions], tuple[list[Arm], list[str]]]
 
 
 def recognise(log: Log) -> bool:
@@ -37,7 +37,7 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
     return Found(*shape(log.document, log.path, questions))
 
 
-def shape_of(data: Any) -> Shape | None:
+def shape_of(data: Any) -> AuthorsShape | None:
     """The reader for this shape, or None when it is none of theirs."""
     if isinstance(data, list) and data and isinstance(data[0], dict) and {"c", "s", "t"} <= set(data[0]):
         return compact

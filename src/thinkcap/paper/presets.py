@@ -15,7 +15,7 @@ PROJECT = 32
 """Tokens of a forced answer."""
 SEED = 42
 
-Plan = dict[str, Any]
+PresetPolicy = dict[str, Any]
 _TASKS = (
     "boolean_expressions",
     "causal_judgement",
@@ -25,32 +25,32 @@ _TASKS = (
 )
 
 
-def _nothink(*budgets: int) -> Plan:
+def _nothink(*budgets: int) -> PresetPolicy:
     return {"name": "nothink", "budgets": list(budgets)}
 
 
-def _projected(*budgets: int) -> list[Plan]:
+def _projected(*budgets: int) -> list[PresetPolicy]:
     """Each chain has the whole of its budget; what is forced comes on top."""
     return [
         {"name": "think[projection]", "budget": b, "project": PROJECT, "budgets": [b + PROJECT]} for b in budgets
     ]
 
 
-def _think(*budgets: int) -> list[Plan]:
+def _think(*budgets: int) -> list[PresetPolicy]:
     """The same chains read in the paper's three ways."""
     ways = [{"name": name, "budgets": list(budgets)} for name in ("think", "think[heuristic]")]
     return [*ways, *_projected(*budgets)]
 
 
-def _town(first: int, second: int, name: str = "town") -> Plan:
+def _town(first: int, second: int, name: str = "town") -> PresetPolicy:
     return {"name": name, "first": first, "second": second, "budgets": [first + second]}
 
 
-def _iris(first: int, think: int, answer: int) -> Plan:
+def _iris(first: int, think: int, answer: int) -> PresetPolicy:
     return {"name": "iris", **_stages(first, think, answer), "budgets": [first + think + answer]}
 
 
-def _mrsd(first: int, think: int, answer: int) -> Plan:
+def _mrsd(first: int, think: int, answer: int) -> PresetPolicy:
     cap = first + 3 * (think + answer)
     return {"name": "mrsd", **_stages(first, think, answer), "rounds": 3, "budgets": [cap]}
 
@@ -59,17 +59,17 @@ def _stages(first: int, think: int, answer: int) -> dict[str, int]:
     return {"first": first, "think": think, "answer": answer}
 
 
-def _vote(samples: int, each: int) -> Plan:
+def _vote(samples: int, each: int) -> PresetPolicy:
     return {"name": "vote", "samples": samples, "each": each, "budgets": [samples * each]}
 
 
-_IRIS_PLUS: Plan = {"name": "iris_plus", **_stages(512, 4096, 512), "retry": 512}
+_IRIS_PLUS: PresetPolicy = {"name": "iris_plus", **_stages(512, 4096, 512), "retry": 512}
 _IRIS_PLUS_CAP = 512 + 4096 + 512 + 512
 _SAMPLES, _EACH = 5, 1024
-_GATED: Plan = {"samples": _SAMPLES, "each": _EACH, "budgets": [_SAMPLES * _EACH + _IRIS_PLUS_CAP]}
+_GATED: PresetPolicy = {"samples": _SAMPLES, "each": _EACH, "budgets": [_SAMPLES * _EACH + _IRIS_PLUS_CAP]}
 
 
-def _study(tasks: str, policy: Sequence[Plan], **more: Any) -> dict[str, Any]:
+def _study(tasks: str, policy: Sequence[PresetPolicy], **more: Any) -> dict[str, Any]:
     return {"tasks": tasks, "seeds": [SEED], "policy": list(policy), **more}
 
 

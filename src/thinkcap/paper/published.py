@@ -15,7 +15,7 @@ from thinkcap.core.errors import DataError
 from thinkcap.logs.models import same_model
 from thinkcap.logs.reading import Log
 from thinkcap.paper.ways import Way, configurations, way_of
-from thinkcap.report.tables.table import Column, Row, Table
+from thinkcap.report.tables.table import Column, Table, TableRow
 
 _MEASURES: Mapping[str, tuple[str, ...]] = {
     # Our column: what it is called in print.
@@ -36,7 +36,7 @@ _MEASURES: Mapping[str, tuple[str, ...]] = {
     "think 95 %": ("think_ci",),
     "only nothink": ("wins",),
     "only think": ("losses",),
-    "p": ("p",),
+    "p (Holm)": ("p",),
     "token ratio": ("tok_ratio",),
     "mrsd minus method": ("mrsd_minus_method_pp",),
     "mrsd only": ("mrsd_wins",),
@@ -132,8 +132,11 @@ def beside(table: Table, published: Published) -> Table:
         match = next((printed for printed in rows if _same(row, printed)), None)
         made.append(replace(row, cells=(*row.cells, *(_figure(match, c.name) for c in shared))))
     note = "published: figures of the named file as they stand there, where model, task, method and budgets agree"
+    notes = [*table.notes, note]
+    if any(c.name == "ended" for c in shared):
+        notes.append("published stop rates count answers shorter than 0.95 of the cap, so they lie below `ended`")
     columns = (*table.columns, *(Column(f"published {c.name}") for c in shared))
-    return replace(table, columns=columns, rows=tuple(made), notes=(*table.notes, note))
+    return replace(table, columns=columns, rows=tuple(made), notes=tuple(notes))
 
 
 def _figure(printed: Printed | None, column: str) -> str:
@@ -145,7 +148,7 @@ def _figure(printed: Printed | None, column: str) -> str:
     return "" if value is None else str(value)
 
 
-def _same(row: Row, printed: Printed) -> bool:
+def _same(row: TableRow, printed: Printed) -> bool:
     if not row.arms or any(
         same_model(a.model) != printed.model or str(row.key.get("task", a.task)) != printed.task for a in row.arms
     ):

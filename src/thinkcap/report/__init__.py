@@ -1,5 +1,5 @@
-"""A study or anyone's logs as tables, figures and one page to explore.
+"""A study or anyone's logs as tables, figures and one page to explore; numbers and sentences come from below.
 
-`command` is the door of `thinkcap report`, `explorer.page.write_page` that of the page alone. Numbers come from
-`diagnose`, sentences from `verdict`; here they are only laid out.
+Others import: `command` (the door of `thinkcap report`), `explorer` (its `page.write_page` is the page alone), and
+for tables of their own `material`, `files` and `tables`.
 """

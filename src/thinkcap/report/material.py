@@ -24,7 +24,7 @@ from thinkcap.logs.formats.study import read_run
 
 
 @dataclass(frozen=True)
-class Run:
+class StudyRun:
     """A folder of a finished study."""
 
     folder: Path
@@ -40,7 +40,7 @@ class Run:
 @dataclass(frozen=True)
 class Material:
     records: Records
-    runs: tuple[Run, ...] = ()
+    runs: tuple[StudyRun, ...] = ()
     names: tuple[str, ...] = ()
     """Question ids by their code in the arms of our own runs."""
 
@@ -70,10 +70,10 @@ def load(paths: Sequence[Path], **reading: Any) -> Material:
     questions = Questions()
     arms: list[Arm] = []
     notes: list[str] = []
-    runs: list[Run] = []
+    runs: list[StudyRun] = []
     for path in (p for p in paths if is_run(p)):
         name = _unused(path.resolve().name, [r.name for r in runs])
-        runs.append(Run(path, name, load_summary(path)))
+        runs.append(StudyRun(path, name, load_summary(path)))
         if not any(cell["graded"] for cell in runs[-1].summary["cells"]):
             notes.append(f"{name}: every row failed; nothing is graded")
             continue

@@ -9,7 +9,7 @@ from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.diagnose.findings import ArmSummary
 from thinkcap.diagnose.passes import READINGS
 from thinkcap.report.figures import subjects
-from thinkcap.report.figures.style import BLUE, GREEN, VERMILLION, budgets_axis
+from thinkcap.report.figures.style import BLUE, GREEN, VERMILLION, budgets_axis, new
 from thinkcap.report.material import Material
 
 _KINDS = (".svg", ".png")
@@ -20,13 +20,10 @@ def write_picture(material: Material, path: Path) -> Path:
     if path.suffix.lower() not in _KINDS:
         raise ConfigError(f"a picture is written as {' or '.join(_KINDS)}, not '{path.suffix or path.name}'")
     from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
     found = subjects(material, diagnose(material.records))[0].found
-    figure = Figure(figsize=(7.6, 3.8), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    title = f"{found.model} on {found.task}, n = {max(a.n for a in found.arms)}"
+    figure, axes = new(title, y="right answers, %", width=7.6, height=3.8)
     best = _best(found.arms)
     lines = [("think", "thinking", VERMILLION, "s"), ("nothink", "no thinking", BLUE, "o")]
     lines += [(best, best, GREEN, "^")] if best else []
@@ -51,11 +48,6 @@ def write_picture(material: Material, path: Path) -> Path:
     budgets_axis(axes, budgets)
     axes.set_xlim(min(budgets) * 0.9, max(budgets) * 1.9)
     axes.set_ylim(0, 102)
-    axes.set_ylabel("right answers, %")
-    axes.set_title(f"{found.model} on {found.task}, n = {max(a.n for a in found.arms)}", fontsize=10, loc="left")
-    axes.grid(alpha=0.25)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
     with rc_context({"svg.hashsalt": "thinkcap"}):
         clean = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}

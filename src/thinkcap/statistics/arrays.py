@@ -45,6 +45,20 @@ def aligned(**columns: NDArray[Any]) -> int:
     return next(iter(lengths.values()))
 
 
+def outcomes(**columns: ArrayLike) -> tuple[Bools, ...]:
+    """Named columns of outcomes, checked: each 0 or 1, all of one length."""
+    found = {name: bools(values) for name, values in columns.items()}
+    aligned(**found)
+    return tuple(found.values())
+
+
+def chains(lengths: ArrayLike, ended: ArrayLike) -> tuple[Ints, Bools]:
+    """How long each chain is and whether it ended, checked."""
+    spent, done = counts(lengths), bools(ended)
+    aligned(lengths=spent, ended=done)
+    return spent, done
+
+
 def share(part: float, whole: float) -> float | None:
     """part / whole, or None where there is no whole: undefined is not 0."""
     return None if whole == 0 else float(part) / float(whole)

@@ -55,18 +55,3 @@ def net_recovery(hard: int, n: int, direct_right_on_hard: int, cascade_right_on_
         cascade_right_on_hard / hard,
         (cascade_right_on_hard - direct_right_on_hard) / n,
     )
-
-
-def direct_on_hard(direct_accuracy: float, accepted: float, accepted_accuracy: float) -> float | None:
-    """(A_nt - p a)/(1-p): the direct accuracy on the escalated part, from totals; None when p is 1."""
-    return None if accepted >= 1 else (direct_accuracy - accepted * accepted_accuracy) / (1 - accepted)
-
-
-def reread(passes: int, trace_tokens: int, n: int) -> float:
-    """Trace tokens per question that answer passes read again as context."""
-    return passes * trace_tokens / n
-
-
-def utilisation(mean_tokens: float, cap: int) -> float:
-    """Share of the cap used; above 1 when forced or projected tokens were not counted against it."""
-    return mean_tokens / cap

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, aligned, bools, counts, share
+from thinkcap.statistics.arrays import Bools, aligned, bools, chains, share
 from thinkcap.statistics.paired import McNemar, mcnemar
 
 
@@ -64,9 +64,8 @@ def conditional_advantage(
     got; a chain that ends within them belongs here, for it is what thinking on can win. `lengths` and `ended` are
     of the longest chains, which must have been observed to the last cut.
     """
-    spent, done = counts(lengths), bools(ended)
+    spent, done = chains(lengths, ended)
     extracted, continued = bools(extracted_right), bools(continued_right)
-    aligned(lengths=spent, ended=done)
     shape = (len(spent), len(cuts))
     if not cuts or extracted.shape != shape or continued.shape != shape:
         raise DataError(f"wanted tables of {shape} (questions x cuts), got {extracted.shape}, {continued.shape}")

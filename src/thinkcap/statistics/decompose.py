@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, aligned, bools, share
+from thinkcap.statistics.arrays import Bools, aligned, bools, outcomes, share
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Decomposition:
 
 
 def decompose(ended: ArrayLike, right: ArrayLike) -> Decomposition:
-    done, good = bools(ended), bools(right)
-    n = aligned(ended=done, right=good)
+    done, good = outcomes(ended=ended, right=right)
+    n = len(done)
     if n == 0:
         raise DataError("no rows to decompose")
     result = Decomposition(n, int(done.sum()), int((done & good).sum()), int((~done & good).sum()))
@@ -177,11 +177,9 @@ def recovered(
 
     F, a_c and a_t are of the coupled chains, a_e of the split on the chains that were cut. R + I is the tax.
     """
-    direct, apart = bools(nothink_right), bools(split_right)
-    parts = decompose(chain_ended, coupled_right)
-    aligned(nothink=direct, split=apart, chain=bools(chain_ended))
-    cut = ~bools(chain_ended)
-    alpha_e = float(apart[cut].mean()) if cut.any() else 0.0
+    direct, apart, done = outcomes(nothink=nothink_right, split=split_right, chain=chain_ended)
+    parts = decompose(done, coupled_right)
+    alpha_e = float(apart[~done].mean()) if not done.all() else 0.0
     found = recovery(float(direct.mean()), parts.ended_share, parts.alpha_c, parts.alpha_t, alpha_e)
     # Undefined accuracies belong to groups without a row, so nothing that carries weight is missing.
     assert found is not None

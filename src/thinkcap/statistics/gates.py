@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,45 +20,72 @@ from thinkcap.statistics.paired import McNemar, mcnemar
 
 
 @dataclass(frozen=True)
-class Part:
+class GateSide:
+    """The questions on one side of the gate, and how both methods do there."""
+
     n: int
     first_right: int
     second_right: int
 
 
 @dataclass(frozen=True)
-class Gate:
-    """The first method where its top class has at least `threshold` votes, otherwise the second."""
+class Chosen:
+    """One of two answers for every question, against always taking the one or the other."""
 
-    threshold: int
     n: int
     right: int
-    confident: Part
-    low: Part
     against_first: McNemar
     against_second: McNemar
 
 
+@dataclass(frozen=True)
+class Gate(Chosen):
+    """The first method where its top class has at least `threshold` votes, otherwise the second."""
+
+    threshold: int
+    confident: GateSide
+    low: GateSide
+
+
+@dataclass(frozen=True)
+class Weighted(Chosen):
+    """Votes with the second method's answer counted as `weight` more of them; both are always paid."""
+
+    weight: int
+    changed: int
+    """Questions on which the second method's answer carried the vote."""
+
+
 def gate(top_votes: ArrayLike, first_right: ArrayLike, second_right: ArrayLike, *, threshold: int) -> Gate:
-    votes, first, second = counts(top_votes, "votes"), bools(first_right), bools(second_right)
-    n = aligned(votes=votes, first=first, second=second)
+    first, second = bools(first_right), bools(second_right)
+    sure = counts(top_votes, "votes") >= threshold
+    taken = _taken(~sure, first, second)
+    return Gate(*taken, threshold, _side(sure, first, second), _side(~sure, first, second))
+
+
+def weighted(
+    top_votes: ArrayLike, support: ArrayLike, first_right: ArrayLike, second_right: ArrayLike, *, weight: int
+) -> Weighted:
+    """`top_votes`: size of the samples' largest class; `support`: votes the second method's answer has among them.
+
+    Only these two classes can win; of equals the samples' own stands, as it was there first.
+    """
+    votes, backed = counts(top_votes, "votes"), counts(support, "votes")
+    aligned(votes=votes, support=backed)
+    carried = backed + weight > votes
+    return Weighted(*_taken(carried, bools(first_right), bools(second_right)), weight, int(carried.sum()))
+
+
+def _taken(second_there: Bools, first: Bools, second: Bools) -> tuple[int, int, McNemar, McNemar]:
+    n = aligned(votes=second_there, first=first, second=second)
     if n == 0:
-        raise DataError("no questions to gate")
-    sure = votes >= threshold
-    chosen = np.where(sure, first, second)
-    return Gate(
-        threshold,
-        n,
-        int(chosen.sum()),
-        _part(sure, first, second),
-        _part(~sure, first, second),
-        mcnemar(chosen, first),
-        mcnemar(chosen, second),
-    )
+        raise DataError("no questions on which to choose between two methods")
+    chosen = np.where(second_there, second, first)
+    return n, int(chosen.sum()), mcnemar(chosen, first), mcnemar(chosen, second)
 
 
-def _part(rows: Bools, first: Bools, second: Bools) -> Part:
-    return Part(int(rows.sum()), int((rows & first).sum()), int((rows & second).sum()))
+def _side(rows: Bools, first: Bools, second: Bools) -> GateSide:
+    return GateSide(int(rows.sum()), int((rows & first).sum()), int((rows & second).sum()))
 
 
 def split_half(votes: Ints, first: Bools, second: Bools, *, threshold: int) -> tuple[Gate, Gate]:
@@ -69,88 +97,52 @@ def split_half(votes: Ints, first: Bools, second: Bools, *, threshold: int) -> t
     )
 
 
+Taken = TypeVar("Taken", bound=Chosen)
+
+
 @dataclass(frozen=True)
-class Calibrated:
-    threshold: int
-    calibration: Gate
-    test: Gate
+class Calibrated(Generic[Taken]):
+    """A threshold or weight chosen on some questions, and how it does on the others."""
+
+    setting: int
+    calibration: Taken
+    test: Taken
 
 
 def calibrate(
     votes: Ints, first: Bools, second: Bools, *, calibration: int, thresholds: Sequence[int] | None = None
-) -> Calibrated:
+) -> Calibrated[Gate]:
     """Choose the threshold on the first `calibration` questions, report on the rest. Ties: the lowest."""
-    if not 0 < calibration < len(votes):
-        raise DataError(f"calibration on {calibration} of {len(votes)} questions leaves nothing to test on")
     options = list(thresholds) if thresholds else list(range(1, int(votes.max()) + 1))
-    head = [gate(votes[:calibration], first[:calibration], second[:calibration], threshold=t) for t in options]
-    best = max(head, key=lambda g: (g.right, -g.threshold))
-    rest = gate(votes[calibration:], first[calibration:], second[calibration:], threshold=best.threshold)
-    return Calibrated(best.threshold, best, rest)
 
+    def make(rows: slice, threshold: int) -> Gate:
+        return gate(votes[rows], first[rows], second[rows], threshold=threshold)
 
-@dataclass(frozen=True)
-class Weighted:
-    """Votes with the second method's answer counted as `weight` more of them; both are always paid."""
-
-    weight: int
-    n: int
-    right: int
-    changed: int
-    """Questions on which the second method's answer carried the vote."""
-    against_first: McNemar
-    against_second: McNemar
-
-
-def weighted(
-    top_votes: ArrayLike, support: ArrayLike, first_right: ArrayLike, second_right: ArrayLike, *, weight: int
-) -> Weighted:
-    """`top_votes`: size of the samples' largest class; `support`: votes the second method's answer has among them.
-
-    Only these two classes can win; of equals the samples' own stands, as it was there first.
-    """
-    votes, backed = counts(top_votes, "votes"), counts(support, "votes")
-    first, second = bools(first_right), bools(second_right)
-    n = aligned(votes=votes, support=backed, first=first, second=second)
-    if n == 0:
-        raise DataError("no questions to vote on")
-    carried = backed + weight > votes
-    chosen = np.where(carried, second, first)
-    return Weighted(
-        weight, n, int(chosen.sum()), int(carried.sum()), mcnemar(chosen, first), mcnemar(chosen, second)
-    )
-
-
-@dataclass(frozen=True)
-class CalibratedWeight:
-    weight: int
-    calibration: Weighted
-    test: Weighted
+    return _calibrated(make, options, calibration, len(votes))
 
 
 def calibrate_weight(
-    top_votes: ArrayLike,
-    support: ArrayLike,
-    first_right: ArrayLike,
-    second_right: ArrayLike,
+    votes: Ints,
+    support: Ints,
+    first: Bools,
+    second: Bools,
     *,
     calibration: int,
     weights: Sequence[int] = (1, 2, 3),
-) -> CalibratedWeight:
-    """Choose the weight on the first `calibration` questions, report on the rest. Ties: the lowest."""
-    columns = (counts(top_votes, "votes"), counts(support, "votes"), bools(first_right), bools(second_right))
-    if not 0 < calibration < len(columns[0]):
-        raise DataError(f"calibration on {calibration} of {len(columns[0])} questions leaves nothing to test on")
-    head = [weighted(*(c[:calibration] for c in columns), weight=w) for w in weights]
-    best = max(head, key=lambda found: (found.right, -found.weight))
-    rest = weighted(*(c[calibration:] for c in columns), weight=best.weight)
-    return CalibratedWeight(best.weight, best, rest)
+) -> Calibrated[Weighted]:
+    """The same for the weight of the second method's answer."""
+
+    def make(rows: slice, weight: int) -> Weighted:
+        return weighted(votes[rows], support[rows], first[rows], second[rows], weight=weight)
+
+    return _calibrated(make, weights, calibration, len(votes))
 
 
-def top_class_size(votes: Sequence[Sequence[str]]) -> Ints:
-    """Size of the largest class of equal answers per question; 0 where nobody answered."""
-    sizes = []
-    for ballots in votes:
-        given = [b.strip() for b in ballots if b.strip()]
-        sizes.append(max((given.count(b) for b in set(given)), default=0))
-    return np.asarray(sizes, dtype=np.int64)
+def _calibrated(
+    make: Callable[[slice, int], Taken], options: Sequence[int], calibration: int, n: int
+) -> Calibrated[Taken]:
+    if not 0 < calibration < n:
+        raise DataError(f"calibration on {calibration} of {n} questions leaves nothing to test on")
+    head = {option: make(slice(calibration), option) for option in options}
+    best = max(head, key=lambda option: (head[option].right, -option))
+    return Calibrated(best, head[best], make(slice(calibration, None), best))

@@ -7,7 +7,7 @@ Splitting tau + b_a tokens into thought and answer, against thinking with all of
 with one a_c for every chain that ends. Where chains that end late are not as good as those that end early, or the
 lengths, a_c or eps of the one half are not those of the other, the prediction is off.
 
-    >>> Parts(ended_at_cut=0.5, ended_at_total=0.6, alpha_c=0.9, epsilon=0.1, pi_eta=0.7).gain
+    >>> HalfParts(ended_at_cut=0.5, ended_at_total=0.6, alpha_c=0.9, epsilon=0.1, pi_eta=0.7).gain
     0.22
 """
 
@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, Floats, aligned, bools
+from thinkcap.statistics.arrays import Bools, Floats, outcomes
 from thinkcap.statistics.bootstrap import cells_of, percentile_interval
 
 
 @dataclass(frozen=True)
-class Parts:
+class HalfParts:
     """What half the questions showed."""
 
     ended_at_cut: float
@@ -50,7 +50,7 @@ class Parts:
 class SplitSample:
     """Parts of half A, the gain they predict, and the gain half B showed."""
 
-    parts: Parts
+    parts: HalfParts
     predicted: float
     observed: float
     low: float
@@ -75,8 +75,10 @@ def split_sample(
     `coupled_*`: thinking capped at tau + b_a. Halves by a seeded shuffle. None with fewer than four questions, or
     where no chain ended between tau and the total: a_c then has no part in it and nothing could refute it.
     """
-    columns = [bools(c) for c in (split_right, split_ended, coupled_right, coupled_ended)]
-    n = aligned(split=columns[0], split_ended=columns[1], coupled=columns[2], coupled_ended=columns[3])
+    columns = outcomes(
+        split=split_right, split_ended=split_ended, coupled=coupled_right, coupled_ended=coupled_ended
+    )
+    n = len(columns[0])
     if (columns[1] & ~columns[3]).any():
         raise DataError(
             "a chain ended at the cut and not at the larger total: these are not the same chains, so no prediction"
@@ -95,10 +97,10 @@ def split_sample(
     return SplitSample(parts, parts.gain, observed, low, high, low <= 0 <= high)
 
 
-def parts_of(rows: Bools) -> Parts:
+def parts_of(rows: Bools) -> HalfParts:
     """Rows of (split right, split ended, coupled right, coupled ended); a part without a chain is 0, weight 0."""
     means = _moments(rows).mean(axis=0)
-    return Parts(*(float(v) for v in _parts(means)))
+    return HalfParts(*(float(v) for v in _parts(means)))
 
 
 def _moments(rows: Bools) -> NDArray[np.int8]:

@@ -22,7 +22,7 @@ from scipy.optimize import brentq, isotonic_regression
 from scipy.stats import norm
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Floats, Ints, aligned, bools, counts
+from thinkcap.statistics.arrays import Floats, Ints, chains
 from thinkcap.statistics.precision import proportion
 
 FEW = 10
@@ -77,8 +77,7 @@ def hazard(lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: fl
 
     A chain was watched at every token up to its end or its cut, so a cut one loses nothing but its future.
     """
-    spent, done = counts(lengths), bools(ended)
-    aligned(lengths=spent, ended=done)
+    spent, done = chains(lengths, ended)
     if len(edges) < 2 or list(edges) != sorted(set(edges)):
         raise DataError(f"a hazard needs at least two rising edges, got {list(edges)}")
     bins = []
@@ -125,8 +124,7 @@ def decreasing(lengths: ArrayLike, ended: ArrayLike, beyond: int = 0) -> Decreas
 
     `beyond` > 0 asks about the tail: chains have a minimum length, so the hazard first rises from 0.
     """
-    spent, done = counts(lengths), bools(ended)
-    aligned(lengths=spent, ended=done)
+    spent, done = chains(lengths, ended)
     kept = spent > beyond
     values, where = np.unique(spent[kept] - beyond, return_inverse=True)
     died = np.bincount(where, weights=done[kept], minlength=len(values)).astype(np.float64)

@@ -3,7 +3,7 @@
 Of chains that reach tau tokens unfinished: delta end within b_a more, a_c+ of those right; eps of the others right
 all the same; pi eta answered right by extraction. Extraction wins if pi eta > delta a_c+ + (1-delta) eps.
 
-    >>> modal(delta=0.0, alpha_c_plus=0.95, epsilon=0.375, pi_eta=0.6875).margin
+    >>> Modal(delta=0.0, alpha_c_plus=0.95, epsilon=0.375, pi_eta=0.6875).margin
     0.3125
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, aligned, bools, counts, share
+from thinkcap.statistics.arrays import Bools, aligned, bools, counts, outcomes, share
 from thinkcap.statistics.hazard import Hazard
 from thinkcap.statistics.paired import McNemar, mcnemar
 from thinkcap.statistics.precision import mean_interval
@@ -51,11 +51,6 @@ class Modal:
         return self.margin > 0
 
 
-def modal(*, delta: float, alpha_c_plus: float | None, epsilon: float | None, pi_eta: float, n: int = 0) -> Modal:
-    """From numbers somebody has measured."""
-    return Modal(delta, alpha_c_plus, epsilon, pi_eta, n)
-
-
 def modal_of(extracted_right: ArrayLike, continued_right: ArrayLike, continued_ended: ArrayLike) -> Modal | None:
     """From rows, every row a chain that reached tau unfinished; None where there is none.
 
@@ -63,8 +58,8 @@ def modal_of(extracted_right: ArrayLike, continued_right: ArrayLike, continued_e
     the same chain after b_a more tokens of thinking (thinking capped at tau + b_a, or `continuation`). epsilon is
     of the rows that did not end. Being of the same rows, the margin is the difference in accuracy they show.
     """
-    e, c, done = bools(extracted_right), bools(continued_right), bools(continued_ended)
-    n = aligned(extracted=e, continued=c, ended=done)
+    e, c, done = outcomes(extracted=extracted_right, continued=continued_right, ended=continued_ended)
+    n = len(e)
     if n == 0:
         return None
     ended = int(done.sum())
@@ -164,8 +159,8 @@ def two_by_two(
     level: float = 0.95,
 ) -> TwoByTwo:
     """interaction = (nothink_with - nothink_without) - (think_with - think_without), a mean over questions."""
-    cols = [bools(x) for x in (think_without, think_with, nothink_without, nothink_with)]
-    n = aligned(a=cols[0], b=cols[1], c=cols[2], d=cols[3])
+    cols = outcomes(tw=think_without, tc=think_with, nw=nothink_without, nc=nothink_with)
+    n = len(cols[0])
     if n == 0:
         raise DataError("no rows in the 2x2")
     each = np.stack(cols, axis=1) @ np.array([1, -1, -1, 1])

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.statistics.arrays import Bools, Ints, aligned, bools
+from thinkcap.statistics.arrays import Bools, Ints, outcomes
 
-Name = TypeVar("Name", bound=Hashable)
+Label = TypeVar("Label", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,8 @@ def mcnemar_counts(only_first: int, only_second: int, n: int) -> McNemar:
 
 def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
     """Row i of both must be the same question; `pair` checks that."""
-    a, b = bools(first), bools(second)
-    n = aligned(first=a, second=b)
-    return mcnemar_counts(int((a & ~b).sum()), int((b & ~a).sum()), n)
+    a, b = outcomes(first=first, second=second)
+    return mcnemar_counts(int((a & ~b).sum()), int((b & ~a).sum()), len(a))
 
 
 @dataclass(frozen=True)
@@ -171,13 +170,13 @@ def difference(first: ArrayLike, second: ArrayLike, matched_by: str, *, level: f
     return PairedDifference(test, matched_by, *interval_of(test, level), level)
 
 
-def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
+def holm(p_values: Mapping[Label, float]) -> dict[Label, float]:
     """Holm's step-down adjustment over one family of tests, under the names given and in their order.
 
     Whatever sentences a reader sees together are one family: pass all their p at once, quote only what comes back.
     """
     ordered = sorted(p_values.items(), key=lambda item: item[1])
-    adjusted: dict[Name, float] = {}
+    adjusted: dict[Label, float] = {}
     running = 0.0
     for rank, (name, p) in enumerate(ordered):
         running = max(running, min(1.0, (len(ordered) - rank) * p))

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import CensoredData, beta, ecdf, logrank, norm
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, Floats, Ints, aligned, bools, counts
+from thinkcap.statistics.arrays import Bools, Floats, Ints, chains
 from thinkcap.statistics.precision import FEW
 
 _TINY = 1e-12
@@ -62,6 +62,11 @@ class Survival:
         watched = self.n - int(np.searchsorted(self.early, length, side="left"))
         return 1.0 if watched == 0 else 1 - ((1 - self.level) / 2) ** (1 / watched)
 
+    def steps(self, most: int) -> Ints:
+        """Indices of at most so many steps, spread evenly and both ends among them: enough for a picture."""
+        count = len(self.lengths)
+        return np.unique(np.linspace(0, max(count - 1, 0), min(count, most)).astype(np.int64))
+
     def below(self, budget: int) -> float:
         """P(L < budget): the share a cap of `budget` lets end, when ending needs one token of room."""
         return self.at(budget - 1)
@@ -94,8 +99,8 @@ def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survi
 
     Why log-log: linear Greenwood bands leave [0, 1] and undercover in the tails, where budgets are chosen.
     """
-    spent, done = counts(lengths), bools(ended)
-    n = aligned(lengths=spent, ended=done)
+    spent, done = chains(lengths, ended)
+    n = len(spent)
     if n == 0:
         raise DataError("no chains to measure: the length column is empty")
     events = int(done.sum())
@@ -165,16 +170,8 @@ def _life_table(spent: Ints, done: Bools) -> tuple[Floats, Ints, Ints]:
     return values.astype(np.float64), risk, died
 
 
-def median_of_finished(lengths: ArrayLike, ended: ArrayLike) -> float | None:
-    """Upper median of the chains that ended: biased low, it drops the long ones. For comparison only."""
-    spent, done = counts(lengths), bools(ended)
-    aligned(lengths=spent, ended=done)
-    finished = np.sort(spent[done])
-    return float(finished[len(finished) // 2]) if finished.size else None
-
-
 @dataclass(frozen=True)
-class Comparison:
+class LengthComparison:
     """Are chains of the second longer than those of the first? Bounded by what both observed."""
 
     until: float
@@ -191,10 +188,10 @@ class Comparison:
 
 def compare(
     first_lengths: ArrayLike, first_ended: ArrayLike, second_lengths: ArrayLike, second_ended: ArrayLike
-) -> Comparison:
+) -> LengthComparison:
     """Stochastic dominance of two Kaplan-Meier curves with scipy's log-rank test."""
-    a_len, a_end = counts(first_lengths), bools(first_ended)
-    b_len, b_end = counts(second_lengths), bools(second_ended)
+    a_len, a_end = chains(first_lengths, first_ended)
+    b_len, b_end = chains(second_lengths, second_ended)
     if not a_end.any() or not b_end.any():
         raise DataError("a comparison of chain lengths needs at least one finished chain on each side")
     a, b = survival(a_len, a_end), survival(b_len, b_end)
@@ -208,7 +205,7 @@ def compare(
     # Where all ends tie it has no spread and no value: nothing tells the two apart.
     z = float(both.statistic) if np.isfinite(both.statistic) else 0.0
     violation = max(0.0, float(-gap.min()))
-    return Comparison(
+    return LengthComparison(
         until=until,
         largest_gap=max(0.0, float(gap.max())),
         largest_violation=violation,

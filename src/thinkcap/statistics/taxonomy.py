@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thinkcap.statistics.arrays import aligned, bools
+from thinkcap.statistics.arrays import aligned, bools, outcomes
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,12 @@ class Failures:
     unsolved_by_all: int | None
     """Of F2: wrong in every other arm too; None when no other arm was given."""
 
-    @property
-    def percentages(self) -> tuple[int, int, int] | None:
-        """Rounded half up; None when nothing was wrong."""
-        if self.wrong == 0:
-            return None
-        parts = (self.false_accept, self.still_wrong, self.regression)
-        a, b, c = (int(100 * p / self.wrong + 0.5) for p in parts)
-        return a, b, c
-
 
 def failures(
     right: ArrayLike, escalated: ArrayLike, first_right: ArrayLike, others_right: ArrayLike | None = None
 ) -> Failures:
     """`others_right`: questions x other arms, or one column."""
-    good, sent, before = bools(right), bools(escalated), bools(first_right)
-    aligned(right=good, escalated=sent, first=before)
+    good, sent, before = outcomes(right=right, escalated=escalated, first=first_right)
     still = ~good & sent & ~before
     everywhere = None
     if others_right is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thinkcap.diagnose.document import named
 from thinkcap.diagnose.findings import ArmSummary, AtBudget, Findings
 from thinkcap.verdict.headline import interval
 from thinkcap.verdict.words import Sentence, percent, points, small, times, tokens
@@ -36,7 +37,7 @@ def _alone(arm: ArmSummary) -> Sentence:
         f"At {arm.budget} tokens thinking is right in {percent(arm.accuracy.value)} "
         f"({points(arm.accuracy.low or 0)} to {points(arm.accuracy.high or 0)}); {percent(1 - parts.ended_share)} "
         f"of chains are cut.{_by_end(parts.alpha_c, parts.alpha_t)}",
-        {"ended": parts.ended, "n": arm.n, "right_ended": parts.right_ended, "right_cut": parts.right_cut},
+        named(parts, "ended", "n", "right_ended", "right_cut"),
     )
 
 
@@ -51,14 +52,7 @@ def _loss(row: AtBudget, *, detail: bool) -> Sentence:
     """Thinking minus not thinking: the whole and its parts carry one sign."""
     found = row.comparison.turned()
     gap, low, high = found.difference, found.result.low, found.result.high
-    numbers: dict[str, Any] = {
-        "budget": row.budget,
-        "difference": gap,
-        "low": low,
-        "high": high,
-        "p_holm": found.p_holm,
-        "n": found.n,
-    }
+    figures = named(found, "difference", "p_holm", "n", budget=row.budget, low=low, high=high)
     where, span = f"At {row.budget} tokens thinking", f"{points(low)} to {points(high)}"
     if not found.clear:
         text = f"{where} makes no clear difference: {points(gap)} points ({span}; {small(found.p_holm)})"
@@ -70,14 +64,14 @@ def _loss(row: AtBudget, *, detail: bool) -> Sentence:
         verb = "loses" if gap < 0 else "gains"
         text = f"{where} {verb} {points(abs(gap))} points ({span}; {small(found.p_holm)})"
     if row.tax is None:
-        return Sentence(f"{text}. The log does not tell which chains were cut.", numbers, detail=detail)
-    numbers["cut_share"] = 1 - row.tax.think.ended_share
-    text += f". {percent(numbers['cut_share'])} of chains are cut"
+        return Sentence(f"{text}. The log does not tell which chains were cut.", figures, detail=detail)
+    figures["cut_share"] = 1 - row.tax.think.ended_share
+    text += f". {percent(figures['cut_share'])} of chains are cut"
     same = row.tax.same_subset
     if same is not None and found.clear:
-        numbers |= {"where_cut": -same.cut, "where_ended": -same.ended}
+        figures |= {"where_cut": -same.cut, "where_ended": -same.ended}
         text += f": thinking {_change(-same.cut)} on those questions and {_change(-same.ended)} on the others"
-    return Sentence(text + ".", numbers, detail=detail)
+    return Sentence(text + ".", figures, detail=detail)
 
 
 def _change(gap: float) -> str:
@@ -92,7 +86,6 @@ def lengths(found: Findings, family: int = 1) -> list[Sentence]:
         return []
     curve, b = found.lengths.curve, found.lengths.budget
     low, high = curve.quantile_interval()
-    numbers = {"median": curve.median, "low": low, "high": high, "censored": curve.censored, "n": curve.n}
     running = f"{percent(curve.censored / curve.n)} were still running at {b}"
     if curve.median is None:
         text = f"Fewer than half of the chains end within {tokens(b)}; {running}."
@@ -100,14 +93,14 @@ def lengths(found: Findings, family: int = 1) -> list[Sentence]:
         top = f"{high:.0f}" if high is not None else f"beyond {b}"
         bottom = f"{low:.0f}" if low is not None else "0"
         text = f"Half of the chains end within {tokens(curve.median)} ({bottom} to {top}); {running}."
-    said = [Sentence(text, numbers)]
+    said = [Sentence(text, named(curve, "median", "censored", "n", low=low, high=high))]
     tail = found.lengths.decreasing_tail
     if tail is not None and tail.p * family < 0.05 and tail.shape < 1:
         said.append(
             Sentence(
                 f"Beyond {tokens(tail.beyond)}, the longer a chain has run the less likely it is to end soon "
                 f"(Weibull shape {tail.shape:.2f}). A mix of easy and hard questions looks like this too.",
-                {"shape": tail.shape, "beyond": tail.beyond},
+                named(tail, "shape", "beyond"),
                 detail=True,
             )
         )
@@ -120,7 +113,7 @@ def crossover(found: Findings) -> list[Sentence]:
     if seen is None or not found.budgets:
         return []
     last = found.budgets[-1].budget
-    numbers: dict[str, Any] = {"low": seen.low, "high": seen.high, "point": seen.point, "status": seen.status}
+    figures = named(seen, "low", "high", "point", "status")
     if seen.status == "between":
         text = (
             f"The two accuracies cross at about {seen.point:.0f} tokens{interval(seen)}, between "
@@ -129,15 +122,15 @@ def crossover(found: Findings) -> list[Sentence]:
     elif seen.status == "before":
         text = f"Thinking is at least as accurate at every cap run, from {tokens(seen.first_paying or 0)} on."
     else:
-        text = f"Thinking is still less accurate at {tokens(last)}, the largest cap run{_outlook(found, numbers)}."
-    return [Sentence(text, numbers, detail=True)]
+        text = f"Thinking is still less accurate at {tokens(last)}, the largest cap run{_outlook(found, figures)}."
+    return [Sentence(text, figures, detail=True)]
 
 
-def _outlook(found: Findings, numbers: dict[str, Any]) -> str:
+def _outlook(found: Findings, figures: dict[str, Any]) -> str:
     guess = found.budgets[-1].predicted
     if guess is None or guess.status not in ("none", "beyond"):
         return ""
-    numbers |= {"predicted": guess.status, "needed_share": guess.needed_share}
+    figures |= {"predicted": guess.status, "needed_share": guess.needed_share}
     if guess.status == "none":
         return "; even if every chain ended, it would not catch up"
     return f"; it would catch up once {percent(guess.needed_share)} of chains ended"

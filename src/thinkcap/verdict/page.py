@@ -9,7 +9,7 @@ from typing import Any
 
 from thinkcap.diagnose.diagnosis import Diagnosis
 from thinkcap.diagnose.document import document, plain
-from thinkcap.verdict.say import Verdict, say
+from thinkcap.verdict.say import Spoken, say
 from thinkcap.verdict.words import percent, times
 
 
@@ -48,7 +48,7 @@ def as_text(found: Diagnosis, *, details: bool = False, width: int = 100) -> str
     return "\n".join(lines)
 
 
-def _notes(said: Verdict, width: int) -> list[str]:
+def _notes(said: Spoken, width: int) -> list[str]:
     return [
         line for n in said.notes for line in textwrap.wrap(n, width, initial_indent="- ", subsequent_indent="  ")
     ]

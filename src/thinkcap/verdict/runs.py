@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from thinkcap.diagnose.diagnosis import ChainLengths, Elsewhere, Repeat
+from thinkcap.diagnose.diagnosis import ChainLengths, Elsewhere, RepeatedRun
+from thinkcap.diagnose.document import named
 from thinkcap.diagnose.pairs import Refused
 from thinkcap.verdict.words import Sentence, small, times
 
@@ -35,9 +36,9 @@ def elsewhere(found: Sequence[Elsewhere]) -> list[str]:
     ]
 
 
-def repeated(repeats: Sequence[Repeat]) -> list[Sentence]:
+def repeated(repeats: Sequence[RepeatedRun]) -> list[Sentence]:
     """Two runs of one configuration: one by one where they are few, as a whole where they are many."""
-    pairs: dict[tuple[str, str], list[Repeat]] = {}
+    pairs: dict[tuple[str, str], list[RepeatedRun]] = {}
     for repeat in repeats:
         pairs.setdefault((repeat.first, repeat.second), []).append(repeat)
     said: list[Sentence] = []
@@ -46,7 +47,7 @@ def repeated(repeats: Sequence[Repeat]) -> list[Sentence]:
     return said
 
 
-def _places(repeat: Repeat) -> str:
+def _places(repeat: RepeatedRun) -> str:
     if not repeat.first_provenance and not repeat.second_provenance:
         return " (neither says what it was made on)"
     if {"hardware", "dtype", "engine"} & set(repeat.changed):
@@ -57,7 +58,7 @@ def _places(repeat: Repeat) -> str:
     return f" (both on {made_on(repeat.first_provenance)})"
 
 
-def _why(repeat: Repeat, one_sided: bool) -> str:
+def _why(repeat: RepeatedRun, one_sided: bool) -> str:
     changes = ", ".join(_WORDS[k] for k in repeat.changed if k in _WORDS)
     if not one_sided:
         return f"The changes go both ways{f', in spite of {changes}' if changes else ''}."
@@ -66,59 +67,42 @@ def _why(repeat: Repeat, one_sided: bool) -> str:
     return "The changes go one way, so they are not noise: hardware, prompts or grader may differ."
 
 
-def _one(repeat: Repeat) -> Sentence:
-    found = repeat.flips
+def _one(repeat: RepeatedRun) -> Sentence:
+    test = repeat.test
     return Sentence(
         f"{repeat.first} and {repeat.second} both ran {repeat.arm}{_places(repeat)} and differ on "
-        f"{found.flipped} of {times(found.test.n, 'question')} ({found.test.only_first}:{found.test.only_second}, "
+        f"{repeat.flipped} of {times(test.n, 'question')} ({test.only_first}:{test.only_second}, "
         f"{small(repeat.p_holm)}). {_why(repeat, repeat.one_sided)} The first counts here.",
-        {
-            "first": repeat.first,
-            "second": repeat.second,
-            "flipped": found.flipped,
-            "n": found.test.n,
-            "p_holm": repeat.p_holm,
-            "changed": list(repeat.changed),
-        },
+        named(repeat, "first", "second", "flipped", "p_holm", "changed", n=test.n),
     )
 
 
-def _many(group: Sequence[Repeat]) -> Sentence:
-    flipped, asked = sum(r.flips.flipped for r in group), sum(r.flips.test.n for r in group)
+def _many(group: Sequence[RepeatedRun]) -> Sentence:
+    flipped, asked = sum(r.flipped for r in group), sum(r.test.n for r in group)
     changed = [r for r in group if r.one_sided]
     first = group[0]
-    numbers = {
-        "first": first.first,
-        "second": first.second,
-        "flipped": flipped,
-        "n": asked,
-        "one_sided": [r.arm for r in changed],
-        "changed": list(first.changed),
-    }
+    one_sided = [r.arm for r in changed]
+    figures = named(first, "first", "second", "changed", flipped=flipped, n=asked, one_sided=one_sided)
     head = f"{first.first} and {first.second} both ran {len(group)} configurations{_places(first)}"
     if not flipped:
-        return Sentence(f"{head}, and all {asked} verdicts agree.", numbers)
-    names = ", ".join(r.arm for r in changed[:_FEW]) + (" ..." if len(changed) > _FEW else "")
+        return Sentence(f"{head}, and all {asked} verdicts agree.", figures)
+    names = ", ".join(one_sided[:_FEW]) + (" ..." if len(changed) > _FEW else "")
     where = f" This is so in {len(changed)} of them: {names}." if changed else ""
     text = f"{head} and differ on {flipped} of {asked} verdicts. {_why(first, bool(changed))}{where}"
-    return Sentence(f"{text} The first counts here.", numbers)
+    return Sentence(f"{text} The first counts here.", figures)
 
 
-def chains(found: Sequence[ChainLengths]) -> list[Sentence]:
-    return [_chains(pair) for pair in found]
-
-
-def _chains(pair: ChainLengths) -> Sentence:
+def chains(pair: ChainLengths) -> Sentence:
     result = pair.result
-    numbers = {"z": result.logrank_z, "p_holm": pair.p_holm, "violation": result.largest_violation}
+    figures = {"z": result.logrank_z, "p_holm": pair.p_holm, "violation": result.largest_violation}
     test = f"(log-rank {small(pair.p_holm)}, up to {result.until:.0f} tokens)"
     if pair.p_holm >= 0.05:
         return Sentence(
-            f"The chains of {pair.first} and {pair.second} do not clearly differ in length {test}.", numbers
+            f"The chains of {pair.first} and {pair.second} do not clearly differ in length {test}.", figures
         )
     word = "longer" if result.logrank_z > 0 else "shorter"
     order = " at every length observed" if result.dominates and word == "longer" else ""
-    return Sentence(f"The chains of {pair.second} are {word} than those of {pair.first}{order} {test}.", numbers)
+    return Sentence(f"The chains of {pair.second} are {word} than those of {pair.first}{order} {test}.", figures)
 
 
 def refusals(refused: Sequence[Refused]) -> list[Sentence]:

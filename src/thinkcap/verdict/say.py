@@ -21,7 +21,7 @@ from thinkcap.verdict.words import Sentence
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Spoken:
     headline: str
     """What everybody should know, one line per model and task."""
     advice: tuple[Advice, ...]
@@ -30,7 +30,7 @@ class Verdict:
     notes: tuple[str, ...]
 
 
-def say(found: Diagnosis) -> Verdict:
+def say(found: Diagnosis) -> Spoken:
     sentences: list[Sentence] = []
     advice: list[Advice] = []
     heads: list[str] = []
@@ -47,13 +47,13 @@ def say(found: Diagnosis) -> Verdict:
         sentences += _about("What other methods gain", ways(one, found.comparisons.of(one.model, one.task)))
         sentences += _about("What to use", told(own))
         advice += own
-    sentences += _about("Models and tasks compared", [*chains(found.models), *carried(found.cross_scale)])
+    sentences += _about("Models and tasks compared", [*map(chains, found.models), *carried(found.cross_scale)])
     sentences += _about("Runs compared", repeated(found.repeats))
     sentences += _about("Not compared", refusals(found.refused))
     notes = [*found.notes, *elsewhere(found.elsewhere)]
     if found.pooled_seeds:
         notes.append("several seeds per question are pooled; intervals treat them as independent")
-    return Verdict("\n".join(heads), tuple(advice), tuple(sentences), tuple(dict.fromkeys(notes)))
+    return Spoken("\n".join(heads), tuple(advice), tuple(sentences), tuple(dict.fromkeys(notes)))
 
 
 def _about(topic: str, sentences: Sequence[Sentence]) -> list[Sentence]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from thinkcap.diagnose.document import named
 from thinkcap.diagnose.escalation import Escalation
 from thinkcap.diagnose.findings import Findings
 from thinkcap.diagnose.gates import Gated
@@ -70,10 +71,10 @@ def _extraction(e: Extraction, *, detail: bool) -> Sentence:
         f"On the {e.cut} of {times(e.n, 'question')} whose chain was cut, {e.split} is right in "
         f"{percent(e.alpha_e)} and {e.coupled} in {percent(e.alpha_t)}"
     )
-    numbers = {"cut": e.cut, "n": e.n, "alpha_e": e.alpha_e, "alpha_t": e.alpha_t, "recoverable": e.recoverable}
+    figures = named(e, "cut", "n", "alpha_e", "alpha_t", "recoverable")
     if e.recovery is not None and e.direct is not None:
         lost = e.recovery.recoverable + e.recovery.residual
-        numbers |= {"recoverable": e.recovery.recoverable, "residual": e.recovery.residual, "tax": lost}
+        figures |= named(e.recovery, "recoverable", "residual", tax=lost)
         if e.recovery.recoverable > 0 and lost > 0:
             rest = e.recovery.residual
             left = f"{points(rest)} remain" if rest >= 0 else f"{points(-rest)} more are won"
@@ -81,7 +82,7 @@ def _extraction(e: Extraction, *, detail: bool) -> Sentence:
                 f": of the {points(lost)} points that {e.coupled} loses against {e.direct}, the answer pass wins "
                 f"back {points(min(lost, e.recovery.recoverable))} and {left}"
             )
-    return Sentence(text + ".", numbers, detail=detail)
+    return Sentence(text + ".", figures, detail=detail)
 
 
 def _theory(e: Extraction) -> Iterable[Sentence]:
@@ -93,14 +94,7 @@ def _theory(e: Extraction) -> Iterable[Sentence]:
         yield Sentence(
             f"At a cut of {tokens(e.cut_at or 0)}, answering at once ({e.split}) {holds} thinking on for "
             f"{e.answer}: {points(m.margin)} points expected{seen}.",
-            {
-                "delta": m.delta,
-                "pi_eta": m.pi_eta,
-                "alpha_c": m.alpha_c_plus,
-                "epsilon": m.epsilon,
-                "margin": m.margin,
-                "observed": e.observed,
-            },
+            named(m, "delta", "pi_eta", "epsilon", "margin", alpha_c=m.alpha_c_plus, observed=e.observed),
             detail=True,
         )
     if e.halves is not None:
@@ -108,23 +102,22 @@ def _theory(e: Extraction) -> Iterable[Sentence]:
         yield Sentence(
             f"Predicted from one half of the questions, {e.split} gains {points(e.halves.predicted)} points over "
             f"{e.coupled}; the other half shows {points(e.halves.observed)}, which {fits}.",
-            {"predicted": e.halves.predicted, "observed": e.halves.observed},
+            named(e.halves, "predicted", "observed"),
             detail=True,
         )
-    if e.derivability.pi is not None and not e.thinks_on:
+    found = e.derivability
+    if found.pi is not None and not e.thinks_on:
         yield Sentence(
-            f"The right answer stands in {percent(e.derivability.pi)} of the cut chains of {e.split}; there the "
-            f"answer pass is right in {percent(e.derivability.eta)}, elsewhere in "
-            f"{percent(e.derivability.without_gold)}.",
-            {"pi": e.derivability.pi, "eta": e.derivability.eta, "without_gold": e.derivability.without_gold},
+            f"The right answer stands in {percent(found.pi)} of the cut chains of {e.split}; there the answer "
+            f"pass is right in {percent(found.eta)}, elsewhere in {percent(found.without_gold)}.",
+            named(found, "pi", "eta", "without_gold"),
             detail=True,
         )
-    if e.derivability.trace_worth is not None and not e.thinks_on:
+    if found.trace_worth is not None and not e.thinks_on:
         yield Sentence(
-            f"Asked in the same words without the chain, the model is right in "
-            f"{percent(e.derivability.without_trace)}: the cut chain of {e.split} is worth "
-            f"{points(e.derivability.trace_worth)} points.",
-            {"without_trace": e.derivability.without_trace, "placebo": e.derivability.placebo},
+            f"Asked in the same words without the chain, the model is right in {percent(found.without_trace)}: "
+            f"the cut chain of {e.split} is worth {points(found.trace_worth)} points.",
+            named(found, "without_trace", "placebo"),
             detail=True,
         )
 
@@ -133,15 +126,13 @@ def _escalation(e: Escalation) -> Iterable[Sentence]:
     known = next((a for a in e.against if a.net is not None), None)
     if known is not None and known.net is not None and known.test is not None:
         net = known.net
-        cost = (
-            ""
-            if e.cost is None
-            else f" It spends {tokens(e.cost.measured)} on average, {e.cost.bound.most} at most."
-        )
+        spent = ""
+        if e.cost is not None:
+            spent = f" It spends {tokens(e.cost.measured)} on average, {e.cost.bound.most} at most."
         yield Sentence(
             f"The first try of {e.cascade} leaves {e.escalated} of {times(e.n, 'question')} open; there it is "
-            f"right in {percent(net.cascade_on_hard)} and {known.direct} in {percent(net.direct_on_hard)}.{cost}",
-            {"escalated": e.escalated, "n": e.n, "gain": net.gain},
+            f"right in {percent(net.cascade_on_hard)} and {known.direct} in {percent(net.direct_on_hard)}.{spent}",
+            named(e, "escalated", "n", gain=net.gain),
             detail=True,
         )
     rounds = e.convergence
@@ -150,7 +141,7 @@ def _escalation(e: Escalation) -> Iterable[Sentence]:
             f"Two rounds of {e.cascade} agree on {percent(rounds.share_escalated)} of the {e.escalated} questions "
             f"it thinks about: right in {percent(rounds.accuracy_converged)} of these and in "
             f"{percent(rounds.accuracy_open)} of the others.",
-            {"share_escalated": rounds.share_escalated, "share_all": rounds.share_all},
+            named(rounds, "share_escalated", "share_all"),
             detail=True,
         )
     wrong = e.failures
@@ -166,14 +157,13 @@ def _escalation(e: Escalation) -> Iterable[Sentence]:
 
 def _gate(g: Gated) -> Sentence:
     sure, low = g.whole.confident, g.whole.low
-    numbers = {"threshold": g.threshold, "n": g.whole.n, "right": g.whole.right, "confident": sure.n}
     text = f"At least {g.threshold} samples of {g.vote} agree on {sure.n} of {times(g.whole.n, 'question')}"
     if low.n:
         text += (
             f"; on the other {low.n} the vote is right in {percent(low.first_right / low.n)} and {g.other} in "
             f"{percent(low.second_right / low.n)}"
         )
-    return Sentence(text + ".", numbers, detail=True)
+    return Sentence(text + ".", named(g.whole, "threshold", "n", "right", confident=sure.n), detail=True)
 
 
 def _causes(found: Findings) -> list[Sentence]:
@@ -192,7 +182,7 @@ def _causes(found: Findings) -> list[Sentence]:
             Sentence(
                 f"Of the measured divisions of {tokens(division.optimum.total)} ({division.how}), "
                 f"{best.reasoning} + {best.answer} is best: right in {percent(division.accuracy.value)}.",
-                {"total": division.optimum.total, "reasoning": best.reasoning, "answer": best.answer},
+                named(best, "reasoning", "answer", total=division.optimum.total),
                 detail=True,
             )
         )
@@ -205,7 +195,7 @@ def _square(square: ModeByContext) -> Iterable[Sentence]:
         f"On {times(cells.n, 'cut chain')} of {square.split}, not thinking gets {cells.nothink_with} right "
         f"with the chain and {cells.nothink_without} without it; thinking gets {cells.think_with} and "
         f"{cells.think_without}.",
-        {"n": cells.n, "interaction": cells.interaction, "low": cells.low, "high": cells.high},
+        named(cells, "n", "interaction", "low", "high"),
         detail=True,
     )
 
@@ -219,12 +209,7 @@ def _same_total(s: SameTotal) -> Iterable[Sentence]:
         f"{s.split} minus {s.coupled}{where}: {points(s.parts.total)} points, of which "
         f"{points(s.parts.extraction)} come from answering cut chains, {points(s.parts.finishing)} from letting "
         f"fewer chains end and {points(s.parts.selection)} from which chains end.",
-        {
-            "difference": s.parts.total,
-            "extraction": s.parts.extraction,
-            "finishing": s.parts.finishing,
-            "selection": s.parts.selection,
-        },
+        named(s.parts, "extraction", "finishing", "selection", difference=s.parts.total),
         detail=True,
     )
 
@@ -243,7 +228,7 @@ def carried(transfers: Sequence[Transfer]) -> list[Sentence]:
         said.append(
             Sentence(
                 f"Going by {source}, {t.split} should gain {points(t.predicted)} points on {target} ({seen}).",
-                {"predicted": t.predicted, "measured": t.measured, "cut_share": t.cut_share},
+                named(t, "predicted", "measured", "cut_share"),
                 detail=True,
             )
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from thinkcap.paper.audit.ledger import Data, Ledger, count, rows
-from thinkcap.statistics.cost import cost_bound, direct_on_hard, net_recovery
+from thinkcap.paper.estimators import direct_on_hard
+from thinkcap.statistics.cost import cost_bound, net_recovery
 from thinkcap.statistics.crossover import needed_share_heuristic
 from thinkcap.statistics.precision import hoeffding_lower
 from thinkcap.statistics.predict import held_out

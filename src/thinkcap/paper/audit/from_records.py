@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.logs.door import read
-from thinkcap.paper.audit.ledger import Data, Entry, rows
+from thinkcap.paper.audit.ledger import AuditEntry, Data, rows
 from thinkcap.paper.statistics import statistics
 
 _FULL = "results_kun/nothink_fullset/nothink_baseline_Qwen3-8B_gsm8k_20260329_"
@@ -32,7 +32,7 @@ def _compact(b: int) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Check:
+class RecordCheck:
     what: str
     files: tuple[str, ...]
     statistic: str
@@ -50,7 +50,7 @@ def _tokens(paper: dict[str, Data], method: str) -> int:
 
 
 CHECKS = (
-    Check(
+    RecordCheck(
         "8B, GSM8K, 512: share of chains that end",
         SWEEP[2:3],
         "think@512.stop_lt_b",
@@ -58,7 +58,7 @@ CHECKS = (
         lambda p: p["natural-stop-512"]["natstop_pct"],
         "The printed share counts only chains below 95 % of the cap.",
     ),
-    Check(
+    RecordCheck(
         "8B, GSM8K, 512: accuracy of cut chains",
         SWEEP[2:3],
         "think@512.alpha_t_lt_b",
@@ -66,7 +66,7 @@ CHECKS = (
         lambda p: p["natural-stop-512"]["acc_truncated"],
         "With the 95 % flag, 70 finished chains count as cut.",
     ),
-    Check(
+    RecordCheck(
         "8B, GSM8K, 512: accuracy of ended chains",
         SWEEP[2:3],
         "think@512.alpha_c_lt_b",
@@ -74,7 +74,7 @@ CHECKS = (
         lambda p: p["natural-stop-512"]["acc_natstop"],
         "558 of 563 by the true event.",
     ),
-    Check(
+    RecordCheck(
         "8B, GSM8K: median chain length",
         SWEEP,
         "8B_gsm8k.km_median",
@@ -82,7 +82,7 @@ CHECKS = (
         lambda p: p["fig:chain-length-cdf"]["median"]["8B"],
         "The printed median is that of finished chains only.",
     ),
-    Check(
+    RecordCheck(
         "9B, GSM8K: median chain length",
         NINE,
         "9B_gsm8k.km_median",
@@ -90,7 +90,7 @@ CHECKS = (
         lambda p: p["fig:chain-length-cdf"]["median"]["9B"],
         "The printed median is that of finished chains only.",
     ),
-    Check(
+    RecordCheck(
         "8B, GSM8K: TOWN 256 to 512, right",
         SWEEP,
         "town_grid.lt_b.256_512",
@@ -98,7 +98,7 @@ CHECKS = (
         lambda p: p["gsm8k-mrsd-full"]["rows"][1][1],
         "The triage escalated 34 finished probes, 32 of them right, because of the flag.",
     ),
-    Check(
+    RecordCheck(
         "8B, GSM8K, 256: no-think accuracy on the hard rest",
         SWEEP[1:2],
         "nothink@256.truly_truncated",
@@ -106,7 +106,7 @@ CHECKS = (
         lambda p: p["interpolation-dominance"]["alpha_nt_hard_pct"],
         "The hard rest is 114 questions, not the 148 flagged.",
     ),
-    Check(
+    RecordCheck(
         "8B, MATH-500: tokens of IRIS at 2048",
         _compact(2048),
         "iris.mean_tokens_if_generated_tokens_are_charged",
@@ -114,7 +114,7 @@ CHECKS = (
         lambda p: _tokens(p, "iris@2048"),
         "Chains generated in full were charged up to a later cut.",
     ),
-    Check(
+    RecordCheck(
         "8B, MATH-500: tokens of IRIS at 4096",
         _compact(4096),
         "iris.mean_tokens_if_generated_tokens_are_charged",
@@ -122,7 +122,7 @@ CHECKS = (
         lambda p: _tokens(p, "iris@4096"),
         "Chains generated in full were charged up to a later cut.",
     ),
-    Check(
+    RecordCheck(
         "8B, MATH-500, 4096: IRIS against TOWN, p",
         _compact(4096),
         "mcnemar_iris_vs_town",
@@ -130,7 +130,7 @@ CHECKS = (
         lambda p: None,
         "Paired, 48 to 37: no clear difference; the paper prints no test.",
     ),
-    Check(
+    RecordCheck(
         "8B, MATH-500, 4096: gap on stage 3, points",
         _compact(4096),
         "stage3_alpha_e_alpha_t_recoverable_pp",
@@ -138,7 +138,7 @@ CHECKS = (
         lambda p: None,
         "On the 157 cut chains; 30.5 points at 2048.",
     ),
-    Check(
+    RecordCheck(
         "8B, GSM8K: heuristic crossover from 512",
         SWEEP,
         "8B_gsm8k.predicted_b_star_heuristic_from_512",
@@ -146,7 +146,7 @@ CHECKS = (
         lambda p: None,
         "Not at 2048: beyond what was observed.",
     ),
-    Check(
+    RecordCheck(
         "27B, GSM8K, 4096: share that must end",
         ("results/p21_27b_gsm8k_extend/b4096/nothink_baseline_Qwen3_5-27B_gsm8k_20260418_141928.json",),
         "b4096.F_star_exact",
@@ -154,7 +154,7 @@ CHECKS = (
         lambda p: None,
         "Above 1: no budget would be enough.",
     ),
-    Check(
+    RecordCheck(
         "8B, GSM8K: mode and prompt, interaction in points",
         ("results/factorial_ablation/factorial_gsm8k.json",),
         "factorial.interaction_pp",
@@ -165,7 +165,7 @@ CHECKS = (
 )
 
 
-def audit(folder: Path, paper: dict[str, Data]) -> list[Entry]:
+def audit(folder: Path, paper: dict[str, Data]) -> list[AuditEntry]:
     seen: dict[tuple[str, ...], dict[str, Any]] = {}
     entries = []
     for check in CHECKS:
@@ -173,5 +173,5 @@ def audit(folder: Path, paper: dict[str, Data]) -> list[Entry]:
             seen[check.files] = statistics(read([folder / f for f in check.files]))
         value, printed = check.take(seen[check.files][check.statistic]), check.printed(paper)
         status = "derived" if printed is None else "agrees" if printed == value else "disagrees"
-        entries.append(Entry(check.what, printed, value, status, check.why))
+        entries.append(AuditEntry(check.what, printed, value, status, check.why))
     return entries

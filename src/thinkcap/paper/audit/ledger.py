@@ -12,7 +12,7 @@ Data = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Entry:
+class AuditEntry:
     name: str
     published: Any
     recomputed: Any
@@ -25,7 +25,7 @@ class Entry:
 class Ledger:
     """Collects entries; agreement is decided here, by the digits that were printed."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[AuditEntry] = field(default_factory=list)
 
     def add(
         self,
@@ -42,9 +42,9 @@ class Ledger:
             status = (
                 "derived" if published is None else "agrees" if _close(published, value, within) else "disagrees"
             )
-        self.entries.append(Entry(name, published, value, status, why))
+        self.entries.append(AuditEntry(name, published, value, status, why))
 
-    def find(self, name: str) -> Entry:
+    def find(self, name: str) -> AuditEntry:
         return next(e for e in self.entries if e.name == name)
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from thinkcap.core.errors import DataError
 from thinkcap.paper.audit import claims, from_records, passes, runs, tables
-from thinkcap.paper.audit.ledger import Data, Entry, Ledger, load
+from thinkcap.paper.audit.ledger import AuditEntry, Data, Ledger, load
 
 _MISSHAPEN = (KeyError, IndexError, TypeError, AttributeError, ValueError, StopIteration)
 
 
-def _recomputed(paper: dict[str, Data]) -> list[Entry]:
+def _recomputed(paper: dict[str, Data]) -> list[AuditEntry]:
     book = Ledger()
     for part in (tables, claims, passes, runs):
         part.audit(paper, book)
@@ -36,7 +36,7 @@ def _said(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _table(entries: list[Entry]) -> list[str]:
+def _table(entries: list[AuditEntry]) -> list[str]:
     lines = ["| figure | printed | recomputed | why |", "|---|---|---|---|"]
     for e in entries:
         cells = (e.name, _said(e.published), _said(e.recomputed), e.why)
@@ -44,7 +44,7 @@ def _table(entries: list[Entry]) -> list[str]:
     return lines
 
 
-def page(entries: list[Entry], records: list[Entry]) -> str:
+def page(entries: list[AuditEntry], records: list[AuditEntry]) -> str:
     kinds = ("agrees", "rounding", "disagrees", "derived")
     counts = {kind: sum(e.status == kind for e in entries) for kind in kinds}
     lines = [

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from thinkcap.paper.audit.ledger import Data, Ledger, count, rows
-from thinkcap.statistics.cost import reread
+from thinkcap.paper.estimators import reread
 from thinkcap.statistics.decompose import recovery
-from thinkcap.statistics.modal import modal
+from thinkcap.statistics.modal import Modal
 from thinkcap.statistics.paired import mcnemar_counts
 from thinkcap.statistics.predict import cross_scale, held_out
 from thinkcap.statistics.split import matched_total
@@ -26,7 +26,7 @@ def _splitting(paper: dict[str, Data], book: Ledger) -> None:
     alpha_e, eps = count(m["alpha_e"], n) / n, count(m["epsilon"], n) / n
     book.add("modal:alpha_e", m["alpha_e"], round(100 * alpha_e, 2))
     book.add("modal:eps", m["epsilon"], round(100 * eps, 2))
-    found = modal(delta=m["delta"], alpha_c_plus=m["alpha_c_plus"], epsilon=eps, pi_eta=alpha_e)
+    found = Modal(delta=m["delta"], alpha_c_plus=m["alpha_c_plus"], epsilon=eps, pi_eta=alpha_e)
     book.add("modal:gap", m["gap_pp"], round(100 * found.margin, 2))
     c = paper["coupling-impossibility-8b"]
     book.add("coupling:pred", c["predicted_pp"], round(c["trunc"] * (c["alpha_e"] - c["alpha_t"]), 1))

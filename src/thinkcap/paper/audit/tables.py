@@ -6,7 +6,6 @@ import numpy as np
 
 from thinkcap.paper.audit.ledger import Data, Ledger, count, rows
 from thinkcap.statistics.bootstrap import cells_of, percentile_interval
-from thinkcap.statistics.cost import utilisation
 from thinkcap.statistics.frontier import frontier_counts
 from thinkcap.statistics.paired import mcnemar_counts
 from thinkcap.statistics.precision import score_interval, wilson
@@ -311,13 +310,13 @@ def _bbh(paper: dict[str, Data], book: Ledger) -> None:
 def _tokens(paper: dict[str, Data], book: Ledger) -> None:
     for row in rows(paper["token-utilization"]):
         model = "Qwen3-8B" if "Qwen3-8B" in row["model"] else "Llama-8B"
-        value = round(100 * utilisation(row["avg_tok"], row["budget"]), 2)
+        value = round(100 * row["avg_tok"] / row["budget"], 2)
         book.add(f"util:{model}:{row['benchmark']}:{row['budget']}", row["util_pct"], value, within=0.2)
     text, table = paper["deepseek-util-text"], {r["budget"]: r for r in rows(paper["deepseek-gsm8k"])}
     book.add(
         "deepseek:util1024",
         text["b1024_util"],
-        round(100 * utilisation(table[1024]["avg_tok"], 1024), 1),
+        round(100 * table[1024]["avg_tok"] / 1024, 1),
         why="The text divides 447 tokens by the cap, the table prints 378.",
     )
     for row in rows(paper["deepseek-math500"]):

@@ -8,24 +8,28 @@ from itertools import combinations
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import matched
+from thinkcap.diagnose.runs import by_model_and_task, leading
 from thinkcap.logs.arms import Arm, Records
 from thinkcap.paper.authors_about import TEST_ROWS, Format, is_format, seed_order
 from thinkcap.paper.statistics import cascade, methods, sweep, texts
-from thinkcap.paper.statistics.values import Table, test
+from thinkcap.paper.statistics.values import Statistics, test
 from thinkcap.statistics.paired import mcnemar
 
 
-def statistics(records: Records) -> Table:
-    """Every statistic these arms allow, under its name. Models and tasks that differ get a prefix of their own."""
-    table: Table = {}
-    groups: dict[tuple[str, str], list[Arm]] = {}
-    for arm in records.arms:
-        groups.setdefault((arm.model, arm.task), []).append(arm)
+def statistics(records: Records) -> Statistics:
+    """Every statistic these arms allow, under its name. Models and tasks that differ get a prefix of their own.
+
+    Of several runs of one configuration the one with the most questions gives the value, whatever their order.
+    """
+    table: Statistics = {}
+    # What is written last stands, so the run that leads comes last.
+    ordered = sorted(records.arms, key=leading, reverse=True)
+    groups = by_model_and_task(ordered)
     for (model, task), arms in groups.items():
         found = _one_model(arms)
         for prefix in _prefixes(model, task, alone=len(groups) == 1):
             table |= {prefix + name: value for name, value in found.items()}
-    return table | _between(records.arms)
+    return table | _between(ordered)
 
 
 def size_of(model: str) -> str:
@@ -51,8 +55,8 @@ def _plain(arms: Sequence[Arm], mode: str) -> list[Arm]:
     return sorted(found, key=lambda a: a.budget or 0)
 
 
-def _one_model(arms: Sequence[Arm]) -> Table:
-    table: Table = {}
+def _one_model(arms: Sequence[Arm]) -> Statistics:
+    table: Statistics = {}
     csv = [a for a in arms if is_format(a, Format.FIXED)]
     by_file: dict[str, list[Arm]] = {}
     for a in arms:
@@ -83,8 +87,8 @@ def _one_model(arms: Sequence[Arm]) -> Table:
     return table
 
 
-def _cascades(same: Sequence[Arm]) -> Table:
-    table: Table = {}
+def _cascades(same: Sequence[Arm]) -> Statistics:
+    table: Statistics = {}
     staged = [a for a in same if is_format(a, Format.CASCADE, Format.COMPACT)]
     for a in staged:
         if a.policy == "iris":
@@ -94,8 +98,8 @@ def _cascades(same: Sequence[Arm]) -> Table:
     return table
 
 
-def _sweep(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
-    table: Table = {}
+def _sweep(nothink: Sequence[Arm], think: Sequence[Arm]) -> Statistics:
+    table: Statistics = {}
     for arm in (*nothink, *think):
         table |= sweep.arm_table(arm)
     if _doubled(nothink) or _doubled(think):
@@ -126,9 +130,9 @@ def _doubled(arms: Sequence[Arm]) -> bool:
     return len({a.budget for a in arms}) < len(arms)
 
 
-def _between(arms: Sequence[Arm]) -> Table:
+def _between(arms: Sequence[Arm]) -> Statistics:
     """Statistics of two arms of different files or kinds; pairs that are not the same questions give none."""
-    table: Table = {}
+    table: Statistics = {}
     cascades = [a for a in arms if is_format(a, Format.CASCADE, Format.COMPACT)]
     iris, town = ([a for a in cascades if a.policy == policy] for policy in ("iris", "town"))
     nothink = [a for a in arms if a.policy == "nothink" and a.budget]
@@ -161,17 +165,17 @@ def _between(arms: Sequence[Arm]) -> Table:
     return table
 
 
-def _or_none(make: object, one: Arm, two: Arm) -> Table:
+def _or_none(make: object, one: Arm, two: Arm) -> Statistics:
     try:
         return make(one, two)  # type: ignore[operator, no-any-return]
     except DataError:
         return {}
 
 
-def _cross_run(pilot: Arm, full: Arm) -> Table:
+def _cross_run(pilot: Arm, full: Arm) -> Statistics:
     """The same configuration run twice: flips one way mean a change, not noise."""
     one, two, _ = matched(pilot, full)
-    table: Table = {f"nothink{pilot.budget}_pilot_only_full_only": test(mcnemar(one.right, two.right))}
+    table: Statistics = {f"nothink{pilot.budget}_pilot_only_full_only": test(mcnemar(one.right, two.right))}
     if "pred" in two.extra:
         lost = one.right & ~two.right & sweep.unbalanced(two)
         table[f"nothink{pilot.budget}_pilot_only_with_unbalanced_full_pred"] = int(lost.sum())

@@ -6,7 +6,7 @@ import numpy as np
 
 from thinkcap.diagnose.pairs import matched
 from thinkcap.logs.arms import Arm
-from thinkcap.paper.statistics.values import Table, counted, interval, percent, rounded, test
+from thinkcap.paper.statistics.values import Statistics, counted, interval, percent, rounded, test
 from thinkcap.statistics.arrays import Bools, Ints
 from thinkcap.statistics.paired import mcnemar
 
@@ -21,12 +21,12 @@ def _right(arm: Arm, rows: Bools) -> int:
     return int((arm.right & rows).sum())
 
 
-def iris_table(arm: Arm) -> Table:
+def iris_table(arm: Arm) -> Statistics:
     stage = _stage(arm)
     sizes = [int((stage == s).sum()) for s in (1, 2, 3)]
     right = [_right(arm, stage == s) for s in (1, 2, 3)]
     total = int(arm.right.sum())
-    table: Table = {
+    table: Statistics = {
         "iris.correct_n": [total, arm.n],
         "iris.wilson95": interval(total, arm.n),
         "iris.stage_counts_1_2_3": sizes,
@@ -59,8 +59,8 @@ def iris_table(arm: Arm) -> Table:
     return table
 
 
-def town_table(arm: Arm) -> Table:
-    table: Table = {"town.correct_n": [int(arm.right.sum()), arm.n]}
+def town_table(arm: Arm) -> Statistics:
+    table: Statistics = {"town.correct_n": [int(arm.right.sum()), arm.n]}
     if arm.tokens is None:
         return table
     table["town.mean_tokens"] = rounded(float(arm.tokens.mean()))
@@ -77,11 +77,11 @@ def town_table(arm: Arm) -> Table:
     return table
 
 
-def pair_table(iris: Arm, town: Arm) -> Table:
+def pair_table(iris: Arm, town: Arm) -> Statistics:
     one, two, _ = matched(iris, town)
     stage, sent = _stage(one), _stage(two) != 1
     third = stage == 3
-    table: Table = {
+    table: Statistics = {
         "mcnemar_iris_vs_town": test(mcnemar(one.right, two.right)),
         "escalated_n_iris_town_correct": [int(sent.sum()), _right(one, sent), _right(two, sent)],
         "stage3_pair_iris_only_town_only": [
@@ -105,12 +105,12 @@ def pair_table(iris: Arm, town: Arm) -> Table:
     return table
 
 
-def against_nothink(iris: Arm, nothink: Arm) -> Table:
+def against_nothink(iris: Arm, nothink: Arm) -> Statistics:
     """The probe's own file beside the cascade: same routing, same questions, another parser?"""
     one, two, _ = matched(iris, nothink)
     first = _stage(one) == 1
     b = nothink.budget
-    table: Table = {
+    table: Statistics = {
         f"mcnemar_iris_vs_nothink{b}": test(mcnemar(one.right, two.right)),
         "escalated_nothink_correct": [_right(two, ~first), int((~first).sum())],
         f"stage1_items_correct_iris_vs_nothink{b}file": [
@@ -124,10 +124,13 @@ def against_nothink(iris: Arm, nothink: Arm) -> Table:
     return table
 
 
-def two_runs(first: Arm, second: Arm) -> Table:
-    """Two iris arms that differ in the answer budget or in the reasoning budget; in file order."""
+def two_runs(first: Arm, second: Arm) -> Statistics:
+    """Two iris arms that differ in the answer budget or in the reasoning budget.
+
+    The paper names the two answer budgets in either order, so both names are there.
+    """
     one, two, _ = matched(first, second)
-    table: Table = {}
+    table: Statistics = {}
     for what, head in (("answer", "ba"), ("think", "iris")):
         a, b = getattr(first.stages, what), getattr(second.stages, what)
         if a is None or b is None or a == b:
@@ -136,9 +139,10 @@ def two_runs(first: Arm, second: Arm) -> Table:
         name = f"mcnemar_{head}{max(a, b)}_vs_{head}{min(a, b)}"
         table[name] = test(mcnemar(high.right, low.right))
         if what == "answer":
-            table[f"{name}_iris{first.stages.think}"] = table[name]
-            for k in (50, 100, 200):
-                if one.n >= k:
-                    rights = [int(one.right[:k].sum()), int(two.right[:k].sum())]
-                    table[f"first{k}_correct_ba{a}_ba{b}"] = rights
+            for think in (first.stages.think, second.stages.think):
+                table[f"{name}_iris{think}"] = table[name]
+            for k in (k for k in (50, 100, 200) if one.n >= k):
+                right = {a: int(one.right[:k].sum()), b: int(two.right[:k].sum())}
+                for x, y in ((a, b), (b, a)):
+                    table[f"first{k}_correct_ba{x}_ba{y}"] = [right[x], right[y]]
     return table

@@ -10,12 +10,12 @@ import numpy as np
 
 from thinkcap.diagnose.pairs import aligned, matched
 from thinkcap.logs.arms import Arm
-from thinkcap.paper.statistics.values import Table, counted, percent, rounded, test
+from thinkcap.paper.estimators import prefix_violations, top_class_size
+from thinkcap.paper.statistics.values import Statistics, counted, percent, rounded, test
 from thinkcap.statistics.cost import cost_bound
-from thinkcap.statistics.gates import calibrate, gate, split_half, top_class_size
+from thinkcap.statistics.gates import calibrate, gate, split_half
 from thinkcap.statistics.modal import two_by_two
 from thinkcap.statistics.paired import mcnemar
-from thinkcap.statistics.runs import prefix_violations
 from thinkcap.statistics.survival import survival
 from thinkcap.statistics.taxonomy import failures
 
@@ -23,12 +23,12 @@ _CALIBRATION = 100
 """Questions on which a gate's threshold is chosen; the rest test it."""
 
 
-def mrsd_table(arms: Sequence[Arm]) -> Table:
+def mrsd_table(arms: Sequence[Arm]) -> Statistics:
     """Four methods on the same questions, and the rounds of the last."""
     nothink, town, iris, mrsd = (
         next(a for a in arms if a.policy == p) for p in ("nothink", "town", "iris", "mrsd")
     )
-    table: Table = {f"{a.policy}.correct": [int(a.right.sum()), a.n] for a in (nothink, town, iris, mrsd)}
+    table: Statistics = {f"{a.policy}.correct": [int(a.right.sum()), a.n] for a in (nothink, town, iris, mrsd)}
     sent = np.asarray(mrsd.extra["stage"] != "probe")
     agreed = np.asarray(mrsd.extra["converged"], dtype=np.bool_)
     rounds = np.asarray(mrsd.extra["rounds"], dtype=np.int64)
@@ -72,9 +72,9 @@ def _bare(text: str) -> str:
     return text.replace(" ", "")
 
 
-def split_table(arms: Sequence[Arm]) -> Table:
+def split_table(arms: Sequence[Arm]) -> Statistics:
     """Every division of a total, and the tests at the same total."""
-    table: Table = {}
+    table: Statistics = {}
     by_key = {}
     for a in arms:
         total, (br, ba) = a.budget or 0, _divided(a)
@@ -101,7 +101,7 @@ def _divided(arm: Arm) -> tuple[int, int]:
     return arm.stages.think or 0, arm.stages.answer or 0
 
 
-def factorial_table(arms: Sequence[Arm]) -> Table:
+def factorial_table(arms: Sequence[Arm]) -> Statistics:
     cells = {f"{a.options['mode']}_{a.options['context']}": a for a in arms if a.policy == "answer_pass"}
     names = ("think_neutral", "think_extraction", "nothink_neutral", "nothink_extraction")
     rows = cells[names[0]].extra["stage"] == "answer"
@@ -120,19 +120,19 @@ def factorial_table(arms: Sequence[Arm]) -> Table:
     }
 
 
-def votes_table(votes: Arm, greedy: Arm, threshold: int = 3) -> Table:
+def votes_table(votes: Arm, greedy: Arm, threshold: int = 3) -> Statistics:
     """A vote with a fallback: classes by exact text, as stored."""
     sc, other, _ = matched(votes, greedy)
     top = top_class_size([str(v).split("|") for v in sc.extra["votes"]])
     found = gate(top, sc.right, other.right, threshold=threshold)
     sure, low = found.confident, found.low
-    honest: Table = {}
+    honest: Statistics = {}
     if sc.n >= 4:
         halves = split_half(top, sc.right, other.right, threshold=threshold)
         honest[f"gate_ge{threshold}.split_half"] = [[h.right, h.n] for h in halves]
     if sc.n > _CALIBRATION:
         chosen = calibrate(top, sc.right, other.right, calibration=_CALIBRATION)
-        honest["gate_calibrated"] = [chosen.threshold, chosen.test.right, chosen.test.n]
+        honest["gate_calibrated"] = [chosen.setting, chosen.test.right, chosen.test.n]
     return honest | {
         "sc.correct_n": [int(sc.right.sum()), sc.n],
         "greedy.correct_n": [int(other.right.sum()), other.n],
@@ -148,9 +148,9 @@ def votes_table(votes: Arm, greedy: Arm, threshold: int = 3) -> Table:
     }
 
 
-def fixed_table(arms: Sequence[Arm]) -> Table:
+def fixed_table(arms: Sequence[Arm]) -> Statistics:
     """A CSV with several caps per question, with and without the projection pass."""
-    table: Table = {}
+    table: Statistics = {}
     arms = sorted(arms, key=lambda a: a.budget or 0)
     for arm in arms:
         head, extra = f"b{arm.budget}", arm.extra["projection_tokens"]
@@ -200,9 +200,9 @@ def _boxed(text: str) -> bool:
     return False
 
 
-def pool_table(arms: Sequence[Arm]) -> Table:
+def pool_table(arms: Sequence[Arm]) -> Statistics:
     """Several such files of one model and task, pooled."""
-    table: Table = {}
+    table: Statistics = {}
     budgets = sorted({a.budget or 0 for a in arms})
     family = re.split(r"[_\-0-9]", arms[0].model or "run")[0].lower()
     task = arms[0].task.rstrip("0123456789")

@@ -10,7 +10,8 @@ import numpy as np
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import aligned, matched
 from thinkcap.logs.arms import COUNTED, Arm
-from thinkcap.paper.statistics.values import Table, interval, percent, rounded, test
+from thinkcap.paper.estimators import by_length, median_of_finished, oracle, prefix_violations, random_share
+from thinkcap.paper.statistics.values import Statistics, interval, percent, rounded, test
 from thinkcap.statistics.arrays import Bools
 from thinkcap.statistics.crossover import empirical, needed_share, needed_share_heuristic
 from thinkcap.statistics.decompose import decompose, tax
@@ -18,15 +19,14 @@ from thinkcap.statistics.frontier import frontier
 from thinkcap.statistics.paired import mcnemar
 from thinkcap.statistics.precision import hoeffding_lower
 from thinkcap.statistics.predict import held_out
-from thinkcap.statistics.route import Both, by_length, cascade_grid, oracle, random_share, replay
-from thinkcap.statistics.runs import prefix_violations
-from thinkcap.statistics.survival import Survival, median_of_finished, survival
+from thinkcap.statistics.route import Both, cascade_grid, replay
+from thinkcap.statistics.survival import Survival, survival
 
 
-def arm_table(arm: Arm) -> Table:
+def arm_table(arm: Arm) -> Statistics:
     """`think@512.correct_n` and the rest of one arm."""
     k = int(arm.right.sum())
-    table: Table = {
+    table: Statistics = {
         "correct_n": [k, arm.n],
         "accuracy_pct": percent(k / arm.n),
         "wilson95": interval(k, arm.n),
@@ -57,9 +57,9 @@ def _whole(value: float | None) -> int | float | None:
     return int(value) if value is not None and value == int(value) else value
 
 
-def _stored(arm: Arm) -> Table:
+def _stored(arm: Arm) -> Statistics:
     """From columns only some logs have."""
-    table: Table = {}
+    table: Statistics = {}
     if "has_final" in arm.extra:
         marked = np.asarray(arm.extra["has_final"], dtype=np.bool_)
         table["has_final"] = [int(marked.sum()), int((marked & arm.right).sum())]
@@ -87,7 +87,7 @@ def unbalanced(arm: Arm) -> Bools:
     return np.asarray([str(p).count("{") != str(p).count("}") for p in arm.extra["pred"]], dtype=np.bool_)
 
 
-def pair_table(nothink: Arm, think: Arm) -> Table:
+def pair_table(nothink: Arm, think: Arm) -> Statistics:
     """`b512.tax_pp` and the rest of both modes at one budget, split by the arm's own criterion."""
     direct, thought, _ = matched(nothink, think)
     event = thought.ended
@@ -99,7 +99,7 @@ def pair_table(nothink: Arm, think: Arm) -> Table:
     by = "lt_b" if thought.criterion == COUNTED else "ended"
     cost = tax(direct.right, event, thought.right)
     a_c, a_t = cost.think.alpha_c, cost.think.alpha_t
-    table: Table = {
+    table: Statistics = {
         f"F_ac_at_{by}": [rounded(cost.think.ended_share), rounded(a_c), rounded(a_t)],
         "tax_pp": percent(cost.tax),
     }
@@ -119,9 +119,9 @@ def pair_table(nothink: Arm, think: Arm) -> Table:
     return named
 
 
-def series_table(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
+def series_table(nothink: Sequence[Arm], think: Sequence[Arm]) -> Statistics:
     """Across budgets: chain lengths, prefixes, frontier, crossover, predictions. Arms sorted by budget."""
-    table: Table = {}
+    table: Statistics = {}
     if think and think[-1].tokens is not None and think[-1].ended is not None:
         table |= _lengths(think)
     table |= _prefixes(think, "prefix_len_violations")
@@ -131,11 +131,11 @@ def series_table(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
     return table | _crossing(nothink, think)
 
 
-def _lengths(think: Sequence[Arm]) -> Table:
+def _lengths(think: Sequence[Arm]) -> Statistics:
     longest = think[-1]
     curve = survival(longest.lengths, longest.ends)
     finished = median_of_finished(longest.lengths, longest.ends)
-    table: Table = {
+    table: Statistics = {
         "km_median": _whole(curve.median),
         "km_q25_q75": [_whole(curve.quantile(0.25)), _whole(curve.quantile(0.75))],
         "km_F_at_budgets": {str(a.budget): rounded(_ending(curve, a)) for a in think},
@@ -150,8 +150,8 @@ def _ending(curve: Survival, arm: Arm) -> float:
     return curve.below(budget) if arm.criterion == COUNTED else curve.at(budget)
 
 
-def _prefixes(arms: Sequence[Arm], name: str) -> Table:
-    table: Table = {}
+def _prefixes(arms: Sequence[Arm], name: str) -> Statistics:
+    table: Statistics = {}
     counted = [a for a in arms if a.tokens is not None]
     for short in counted[:-1]:
         long = counted[-1]
@@ -162,7 +162,7 @@ def _prefixes(arms: Sequence[Arm], name: str) -> Table:
     return table
 
 
-def _frontier(think: Sequence[Arm]) -> Table:
+def _frontier(think: Sequence[Arm]) -> Statistics:
     arms = aligned(think)
     budgets = [a.budget or 0 for a in arms]
     found = frontier(budgets, np.stack([a.right for a in arms], axis=1))
@@ -173,10 +173,10 @@ def _frontier(think: Sequence[Arm]) -> Table:
     }
 
 
-def _crossing(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
+def _crossing(nothink: Sequence[Arm], think: Sequence[Arm]) -> Statistics:
     by_budget = {a.budget: a for a in nothink}
     common = [(by_budget[t.budget], t) for t in think if t.budget in by_budget]
-    table: Table = {}
+    table: Statistics = {}
     if len(common) > 1:
         taxes = [float(n.right.mean() - t.right.mean()) for n, t in common]
         budgets = [t.budget or 0 for _, t in common]
@@ -203,7 +203,7 @@ def _crossing(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
     return table
 
 
-def routing_table(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
+def routing_table(nothink: Sequence[Arm], think: Sequence[Arm]) -> Statistics:
     """Cascades replayed over stored outcomes of both modes: `town_grid.*` and `router.*`."""
     usable = [a for a in (*nothink, *think) if a.tokens is not None and a.budget is not None]
     if not nothink or not think or len(usable) != len(nothink) + len(think):
@@ -214,7 +214,7 @@ def routing_table(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
         return {}
     direct = {a.budget or 0: a for a in arms[: len(nothink)]}
     thought = {a.budget or 0: a for a in arms[len(nothink) :]}
-    table: Table = {}
+    table: Statistics = {}
     for rule in ("flag", "lt_b"):
         table |= _grid(rule, direct, thought)
     for b1, b2 in product(direct, thought):
@@ -226,7 +226,7 @@ def routing_table(nothink: Sequence[Arm], think: Sequence[Arm]) -> Table:
     return table
 
 
-def _grid(rule: str, direct: dict[int, Arm], thought: dict[int, Arm]) -> Table:
+def _grid(rule: str, direct: dict[int, Arm], thought: dict[int, Arm]) -> Statistics:
     events = {b: (a.flag if rule == "flag" else a.below()) for b, a in direct.items()}
     if any(e is None for e in events.values()):
         return {}
@@ -244,7 +244,7 @@ def _grid(rule: str, direct: dict[int, Arm], thought: dict[int, Arm]) -> Table:
     }
 
 
-def _routers(direct: Arm, thought: Arm) -> Table:
+def _routers(direct: Arm, thought: Arm) -> Statistics:
     runs = Both(direct.right, thought.right, direct.lengths, thought.lengths)
     event = direct.flag if direct.flag is not None else direct.below()
     assert event is not None

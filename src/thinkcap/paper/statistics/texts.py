@@ -6,7 +6,7 @@ import re
 
 from thinkcap.diagnose.pairs import matched
 from thinkcap.logs.arms import Arm
-from thinkcap.paper.statistics.values import Table
+from thinkcap.paper.statistics.values import Statistics
 
 _FINAL = re.compile(r"final answer\s*:?\**\s*:?\s*\$?\s*(-?[\d,]+(?:\.\d+)?)", re.IGNORECASE)
 _HASHES = re.compile(r"####\s*\$?\s*(-?[\d,]+(?:\.\d+)?)")
@@ -49,7 +49,7 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-def text_table(arm: Arm) -> Table:
+def text_table(arm: Arm) -> Statistics:
     levels: dict[str, list[int]] = {}
     for text, gold in zip(arm.extra["text"], arm.extra["gold"], strict=True):
         level, answer = plain_extraction(text)
@@ -64,7 +64,7 @@ def text_table(arm: Arm) -> Table:
     }
 
 
-def prefix_table(short: Arm, long: Arm) -> Table:
+def prefix_table(short: Arm, long: Arm) -> Statistics:
     one, two, _ = matched(short, long)
     same = sum(1 for a, b in zip(one.extra["text"], two.extra["text"], strict=True) if b.startswith(a))
     return {f"entropy.text_prefix_{short.budget}_of_{long.budget}": [same, one.n]}

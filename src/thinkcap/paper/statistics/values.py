@@ -11,7 +11,7 @@ from typing import Any
 from thinkcap.statistics.paired import McNemar
 from thinkcap.statistics.precision import wilson
 
-Table = dict[str, Any]
+Statistics = dict[str, Any]
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:

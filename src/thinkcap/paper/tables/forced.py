@@ -5,25 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from thinkcap.logs.arms import Arm
-from thinkcap.report.tables.modes import Budgets, budgets, ci, missing
-from thinkcap.report.tables.select import Group
-from thinkcap.report.tables.table import NOT_RUN, Column, Row
+from thinkcap.report.tables.modes import ShownBudgets, budgets, ci
+from thinkcap.report.tables.select import ModelTask
+from thinkcap.report.tables.table import NOT_RUN, TableRow, columns, not_run
 from thinkcap.statistics.precision import proportion
 
-PROJECTED = (
-    Column("config"),
-    Column("budget", "count"),
-    Column("n", "count"),
-    Column("acc", "percent"),
-    Column("95 %", "interval"),
-    Column("tokens", "number"),
-    Column("tokens with projection", "number"),
-    Column("ended", "percent"),
-    Column("projected", "percent"),
+PROJECTED = columns(
+    "config, budget: count, n: count, acc: percent, 95 %: interval, tokens: number, "
+    "tokens with projection: number, ended: percent, projected: percent"
 )
 
 
-def projected(group: Group, chosen: Budgets = ()) -> list[Row]:
+def projected(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     """Thinking with a forced answer where the chain was cut; files of one model and task are pooled."""
     arms = [a for a in group.arms if "projected" in a.extra]
     arms = arms or [a for a in group.arms if a.policy == "think[projection]"]
@@ -33,7 +26,7 @@ def projected(group: Group, chosen: Budgets = ()) -> list[Row]:
         mine = [a for a in arms if chain_budget(a) == b]
         key = {"budget": b, "config": f"think@{b}"}
         if not mine:
-            rows.append(missing((f"think@{b}", b), PROJECTED, key))
+            rows.append(not_run(PROJECTED, f"think@{b}", b, key=key))
             continue
         n, right = sum(a.n for a in mine), sum(int(a.right.sum()) for a in mine)
         found = proportion(right, n)
@@ -49,7 +42,7 @@ def projected(group: Group, chosen: Budgets = ()) -> list[Row]:
         ended = sum(int(a.ends.sum()) for a in mine) / n if all(a.ended is not None for a in mine) else None
         apart = "not stored" if sent is not NOT_RUN and any(e is None for e in extra) else spent
         cells = (mine[0].name, b, n, found.value, ci(found), apart, total, ended, sent)
-        rows.append(Row(cells, key, tuple(mine)))
+        rows.append(TableRow(cells, key, tuple(mine)))
     return rows
 
 

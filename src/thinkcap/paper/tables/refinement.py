@@ -7,48 +7,40 @@ from collections.abc import Sequence
 from thinkcap.diagnose.findings import summary
 from thinkcap.diagnose.pairs import Comparison
 from thinkcap.logs.arms import Arm
-from thinkcap.report.tables.methods import METHODS, beside, cap, listed, not_run, spent
-from thinkcap.report.tables.modes import Budgets
-from thinkcap.report.tables.select import Group, same_questions
-from thinkcap.report.tables.table import BLANK, Column, Row
+from thinkcap.report.tables.methods import METHODS, beside, cap, listed, spent
+from thinkcap.report.tables.modes import ShownBudgets
+from thinkcap.report.tables.select import ModelTask, same_questions
+from thinkcap.report.tables.table import BLANK, TableRow, columns, not_run
 
 _ALL = ("nothink", "think", "vote", "gate", "town", "iris", "town_plus", "iris_plus", "mrsd")
 _MAIN = ("nothink", "think", "town", "mrsd")
 
 
-def by_cost(group: Group, chosen: Budgets = ()) -> list[Row]:
+def by_cost(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     return _with_missing(group, _ALL, listed(group))
 
 
-def main(group: Group, chosen: Budgets = ()) -> list[Row]:
+def main(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     return _with_missing(group, _MAIN, [r for r in listed(group) if r.arms[0].policy.partition("[")[0] in _MAIN])
 
 
-def _with_missing(group: Group, wanted: Sequence[str], rows: list[Row]) -> list[Row]:
+def _with_missing(group: ModelTask, wanted: Sequence[str], rows: list[TableRow]) -> list[TableRow]:
     """Methods nobody ran are named."""
     ran = {a.policy.partition("[")[0] for a in group.arms} | {"vote" for a in group.arms if a.policy == "sc"}
-    return rows + [not_run(name, METHODS) for name in wanted if name not in ran]
+    return rows + [not_run(METHODS, name, key={"method": name}) for name in wanted if name not in ran]
 
 
-AGAINST = (
-    Column("method"),
-    Column("cap", "count"),
-    Column("n", "count"),
-    Column("correct", "count"),
-    Column("acc", "percent"),
-    Column("tokens", "number"),
-    Column("mrsd minus method", "points"),
-    Column("mrsd only", "count"),
-    Column("method only", "count"),
-    Column("p", "p"),
+AGAINST = columns(
+    "method, cap: count, n: count, correct: count, acc: percent, tokens: number, "
+    "mrsd minus method: points, mrsd only: count, method only: count, p (Holm): p"
 )
 
 
-def against(group: Group, chosen: Budgets = ()) -> list[Row]:
+def against(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     """Refinement against what it refines, on the same questions under the same cap."""
     refined = group.method("mrsd")
     if not refined:
-        return [not_run("mrsd", AGAINST)]
+        return [not_run(AGAINST, "mrsd")]
     rows = []
     for mrsd in refined:
         others = [a for name in ("nothink", "town", "iris") for a in group.method(name) if beside(a, mrsd)]
@@ -58,25 +50,17 @@ def against(group: Group, chosen: Budgets = ()) -> list[Row]:
             compared = (BLANK,) * 4 if made is None else _tested(made)
             cells = (arm.name, cap(arm), arm.n, found.accuracy.k, found.accuracy.value, spent(found))
             used = (arm,) if arm is mrsd else (arm, mrsd)
-            rows.append(Row((*cells, *compared), {"method": arm.method, "budget": arm.budget}, used))
+            rows.append(TableRow((*cells, *compared), {"method": arm.method, "budget": arm.budget}, used))
     return rows
 
 
-IMPROVED = (
-    Column("benchmark"),
-    Column("cap", "count"),
-    Column("n", "count"),
-    Column("baseline", "percent"),
-    Column("improved", "percent"),
-    Column("difference", "points"),
-    Column("improved only", "count"),
-    Column("baseline only", "count"),
-    Column("p", "p"),
-    Column("arms"),
+IMPROVED = columns(
+    "benchmark, cap: count, n: count, baseline: percent, improved: percent, difference: points, "
+    "improved only: count, baseline only: count, p (Holm): p, arms"
 )
 
 
-def improved(group: Group, chosen: Budgets = ()) -> list[Row]:
+def improved(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     """IRIS against IRIS+, or two answer budgets of one IRIS."""
     rows = []
     plain, plus = group.method("iris"), group.method("iris_plus")
@@ -91,8 +75,8 @@ def improved(group: Group, chosen: Budgets = ()) -> list[Row]:
         cells = (group.task or "not stored", one.budget, test.n, a, b, test.difference)
         names = f"{one.label} / {two.label}" if one.file != two.file else f"{one.name} / {two.name}"
         key = {"benchmark": group.task, "B2": one.budget}
-        rows.append(Row((*cells, *_tested(made)[1:], names), key, tuple(both)))
-    return rows or [not_run("iris and iris_plus", IMPROVED)]
+        rows.append(TableRow((*cells, *_tested(made)[1:], names), key, tuple(both)))
+    return rows or [not_run(IMPROVED, "iris and iris_plus")]
 
 
 def _tested(made: Comparison) -> tuple[float, int, int, float]:

@@ -7,50 +7,36 @@ from typing import Any
 import numpy as np
 
 from thinkcap.logs.arms import Arm
-from thinkcap.report.tables.modes import Budgets
-from thinkcap.report.tables.routes import both_modes, cascade_row, cascades, none_replayed
-from thinkcap.report.tables.select import Group
-from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
-from thinkcap.statistics.route import (
-    Both,
-    RandomRouting,
-    Routing,
-    by_length,
-    oracle,
-    oracle_at,
-    random_share,
-    replay,
-)
+from thinkcap.paper.estimators import RandomRouting, by_length, oracle, oracle_at, random_share
+from thinkcap.report.tables.modes import ShownBudgets
+from thinkcap.report.tables.routes import GRID, both_modes, cascade_row, cascades
+from thinkcap.report.tables.select import ModelTask
+from thinkcap.report.tables.table import BLANK, TableRow, columns, not_run
+from thinkcap.statistics.route import Both, Routing, replay
 
 
-def first_budget(group: Group, chosen: Budgets = ()) -> list[Row]:
+def first_budget(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     """The first budget varied under one second budget."""
     found = cascades(group)
     if not found:
-        return none_replayed()
+        return [not_run(GRID)]
     second = chosen[-1] if chosen else max(b2 for _, b2 in found)
     direct, thought = group.series("nothink"), group.series("think")
     rows = [cascade_row(b1, b2, r, (direct[b1], thought[b2])) for (b1, b2), r in found.items() if b2 == second]
-    return rows or none_replayed()
+    return rows or [not_run(GRID)]
 
 
-ROUTERS = (
-    Column("method"),
-    Column("acc", "percent"),
-    Column("acc sd", "points"),
-    Column("tokens", "number"),
-    Column("routed", "percent"),
-    Column("recovered", "number"),
-    Column("regretted", "number"),
-    Column("net", "number"),
+ROUTERS = columns(
+    "method, acc: percent, acc sd: points, tokens: number, routed: percent, recovered: number, "
+    "regretted: number, net: number"
 )
 
 
-def routers(group: Group, chosen: Budgets = ()) -> list[Row]:
+def routers(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     """A router's baselines at the share its cascade sends on."""
     both, found = both_modes(group), cascades(group)
     if both is None or not found:
-        return [Row(("both modes on the same questions", *[NOT_RUN] * (len(ROUTERS) - 1)), {"method": ""})]
+        return [not_run(ROUTERS, "both modes on the same questions")]
     first, second = max(found, key=lambda k: found[k].accuracy)
     if len(chosen) == 2 and (chosen[0], chosen[1]) in found:
         first, second = chosen[0], chosen[1]
@@ -82,15 +68,15 @@ def routers(group: Group, chosen: Budgets = ()) -> list[Row]:
     # All questions to thinking needs no first try, so it does not pay for one.
     alone: tuple[Any, ...] = (f"think@{second}", everything.accuracy, BLANK, float(two.lengths.mean()), 1.0)
     counts = (everything.recovered, everything.regretted, everything.net)
-    rows.insert(1, Row((*alone, *counts), {"role": "think@512"}, (one, two)))
+    rows.insert(1, TableRow((*alone, *counts), {"role": "think@512"}, (one, two)))
     return rows
 
 
-def _router(name: str, found: Routing | RandomRouting, one: Arm, two: Arm, key: str) -> Row:
+def _router(name: str, found: Routing | RandomRouting, one: Arm, two: Arm, key: str) -> TableRow:
     if isinstance(found, RandomRouting):
         share, net = found.share, found.recovered - found.regretted
         spread: Any = found.accuracy_sd
     else:
         share, spread, net = found.routed / found.n, BLANK, found.net
     cells = (name, found.accuracy, spread, found.mean_tokens, share, found.recovered, found.regretted, net)
-    return Row(cells, {"role": key}, (one, two))
+    return TableRow(cells, {"role": key}, (one, two))

@@ -6,26 +6,17 @@ from collections.abc import Sequence
 
 from thinkcap.diagnose.findings import summary
 from thinkcap.paper.statistics.all import size_of
-from thinkcap.report.tables.modes import Budgets, gap, missing
-from thinkcap.report.tables.select import Group
-from thinkcap.report.tables.table import NOT_RUN, Column, Row
-from thinkcap.statistics.cost import utilisation
+from thinkcap.report.tables.modes import ShownBudgets, gap
+from thinkcap.report.tables.select import ModelTask
+from thinkcap.report.tables.table import NOT_RUN, TableRow, columns, not_run
 
-SIZES = (
-    Column("model"),
-    Column("size"),
-    Column("task"),
-    Column("budget", "count"),
-    Column("n", "count"),
-    Column("nothink", "percent"),
-    Column("think", "percent"),
-    Column("tax", "points"),
-    Column("tax 95 %", "interval"),
-    Column("ended", "percent"),
+SIZES = columns(
+    "model, size, task, budget: count, n: count, nothink: percent, think: percent, tax: points, "
+    "tax 95 %: interval, ended: percent"
 )
 
 
-def sizes(every: Sequence[Group], chosen: Budgets = ()) -> list[Row]:
+def sizes(every: Sequence[ModelTask], chosen: ShownBudgets = ()) -> list[TableRow]:
     """Both modes of every model, smallest first; a mode that was not run is said to be so."""
     rows = []
     for group in sorted(every, key=lambda g: (g.task, _billions(g.model), g.model)):
@@ -47,7 +38,7 @@ def sizes(every: Sequence[Group], chosen: Budgets = ()) -> list[Row]:
                 parts.ended_share if parts is not None else (NOT_RUN if two is None else None),
             )
             key = {"model": group.model, "budget": b}
-            rows.append(Row(cells, key, tuple(a for a in (one, two) if a is not None)))
+            rows.append(TableRow(cells, key, tuple(a for a in (one, two) if a is not None)))
     return rows
 
 
@@ -56,23 +47,16 @@ def _billions(model: str) -> float:
     return float(size[:-1]) if size else 0.0
 
 
-USED = (
-    Column("config"),
-    Column("budget", "count"),
-    Column("n", "count"),
-    Column("tokens", "number"),
-    Column("used", "percent"),
-    Column("ended", "percent"),
-)
+USED = columns("config, budget: count, n: count, tokens: number, used: percent, ended: percent")
 
 
-def used(group: Group, chosen: Budgets = ()) -> list[Row]:
+def used(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     rows = []
     for mode in ("think", "nothink"):
         for b, arm in group.series(mode).items():
             found = summary(arm)
             ended = found.parts.ended_share if found.parts else None
-            part = None if found.mean_tokens is None else utilisation(found.mean_tokens, b)
+            part = None if found.mean_tokens is None else found.mean_tokens / b
             key = {"budget": b, "mode": mode}
-            rows.append(Row((arm.name, b, arm.n, found.mean_tokens, part, ended), key, (arm,)))
-    return rows or [missing(("think",), USED, {})]
+            rows.append(TableRow((arm.name, b, arm.n, found.mean_tokens, part, ended), key, (arm,)))
+    return rows or [not_run(USED, "think")]

@@ -13,7 +13,7 @@ import numpy as np
 
 from thinkcap.logs.arms import Arm
 from thinkcap.report.material import Material
-from thinkcap.report.tables.select import Group, groups
+from thinkcap.report.tables.select import ModelTask, groups
 
 NAMES = {
     "qwen3-8b": "Qwen3-8B",
@@ -46,7 +46,7 @@ class PaperSubject:
 ANY = PaperSubject()
 
 
-def of_subject(material: Material, subject: PaperSubject) -> tuple[list[Group], bool]:
+def of_subject(material: Material, subject: PaperSubject) -> tuple[list[ModelTask], bool]:
     """Groups a table is made for, and whether they are the paper's subject."""
     if subject.sampled:
         arms = tuple(a for a in material.records.arms if (material.temperature(a) or 0) > 0)
@@ -61,25 +61,25 @@ def of_subject(material: Material, subject: PaperSubject) -> tuple[list[Group], 
     return every, False
 
 
-def _is(group: Group, subject: PaperSubject) -> bool:
+def _is(group: ModelTask, subject: PaperSubject) -> bool:
     named = re.search(subject.model, group.model, re.IGNORECASE) if subject.model else True
     return bool(named) and group.task.startswith(subject.task)
 
 
-def _heuristic(group: Group) -> Group:
+def _heuristic(group: ModelTask) -> ModelTask:
     """The paper reads cut chains by guessing; where a run holds that pipeline, bare chains step back."""
     if not any(a.policy == "think[heuristic]" for a in group.single):
         return group
     return replace(group, single=tuple(a for a in group.single if a.policy != "think"))
 
 
-def _prefix(group: Group, first: int) -> Group:
+def _prefix(group: ModelTask, first: int) -> ModelTask:
     if not first:
         return group
-    return Group(group.model, group.task, tuple(a.take(np.arange(min(first, a.n))) for a in group.single))
+    return ModelTask(group.model, group.task, tuple(a.take(np.arange(min(first, a.n))) for a in group.single))
 
 
-def joined(every: Sequence[Group], task: str) -> Group | None:
+def joined(every: Sequence[ModelTask], task: str) -> ModelTask | None:
     """Several tasks of one model as one: BBH is five."""
     mine = [g for g in every if g.task.startswith(task)]
     if len({g.model for g in mine}) != 1 or len(mine) < 2:
@@ -87,4 +87,4 @@ def joined(every: Sequence[Group], task: str) -> Group | None:
     arms: list[Arm] = [
         replace(a, task=task, seed=(a.seed or 0) * 1000 + i) for i, g in enumerate(mine) for a in g.single
     ]
-    return Group(mine[0].model, f"{task} ({len(mine)} tasks)", tuple(arms))
+    return ModelTask(mine[0].model, f"{task} ({len(mine)} tasks)", tuple(arms))

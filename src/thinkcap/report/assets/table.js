@@ -145,7 +145,7 @@ function drawCompare() {
     ];
     if (!c.paired)
       return make("tr", {}, start, make("td", { colspan: 5, class: "quiet" }, `not paired: ${c.refused}`));
-    const [n, gap, low, high, first, second, , adjusted] = c.paired;
+    const [n, gap, low, high, first, second, adjusted] = c.paired;
     return make(
       "tr",
       {},

@@ -40,7 +40,7 @@ class Answered:
     detail: dict[str, Any]
 
 
-class Stages:
+class StageSymbols:
     """Names of stages as single symbols."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Stages:
 
 
 def answered(
-    folder: Path, task: str, budgets: Sequence[int], policies: Sequence[str], stages: Stages
+    folder: Path, task: str, budgets: Sequence[int], policies: Sequence[str], stages: StageSymbols
 ) -> Iterator[Answered]:
     """Questions of a task in the order they were asked; of several seeds the first."""
     asked = {a.question: a for a in read_questions(folder) if a.task == task}

@@ -8,13 +8,13 @@ from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import tested
 from thinkcap.logs.arms import Arm
 from thinkcap.logs.formats.study import provenance_fields
-from thinkcap.report.material import Material, Run
-from thinkcap.report.tables.select import Group
+from thinkcap.report.material import Material, StudyRun
+from thinkcap.report.tables.select import ModelTask
 from thinkcap.statistics.precision import proportion
 from thinkcap.verdict.runs import made_on
 
 
-def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
+def compared(material: Material, run: StudyRun, other: StudyRun) -> dict[str, Any]:
     """For each task, method and cap of both runs: accuracies, and the paired difference or why there is none."""
     cells: list[dict[str, Any]] = []
     pairs = _pairs(material, run, other)
@@ -27,17 +27,19 @@ def compared(material: Material, run: Run, other: Run) -> dict[str, Any]:
             cell["refused"] = str(outcome)
         else:
             made, p_holm = outcome
-            counts = [made.test.only_first, made.test.only_second, made.test.p, p_holm]
+            counts = [made.test.only_first, made.test.only_second, p_holm]
             cell["paired"] = [made.test.n, made.test.difference, made.low, made.high, *counts]
         cells.append(cell)
     places = [made_on(provenance_fields(r.about)) for r in (run, other)]
     return {"name": other.name, "model": other.about["engine"]["model"], "made": places, "cells": cells}
 
 
-def _pairs(material: Material, run: Run, other: Run) -> list[tuple[Arm, Arm]]:
-    def arms(of: Run) -> dict[tuple[str, str, int | None], Arm]:
+def _pairs(material: Material, run: StudyRun, other: StudyRun) -> list[tuple[Arm, Arm]]:
+    def arms(of: StudyRun) -> dict[tuple[str, str, int | None], Arm]:
         mine = [a for a in material.records.arms if a.file == of.name]
-        groups = (Group("", t, tuple(a for a in mine if a.task == t)) for t in dict.fromkeys(a.task for a in mine))
+        groups = (
+            ModelTask("", t, tuple(a for a in mine if a.task == t)) for t in dict.fromkeys(a.task for a in mine)
+        )
         return {(a.task, a.method, a.budget): a for group in groups for a in group.arms}
 
     first, second = arms(run), arms(other)

@@ -19,11 +19,11 @@ from thinkcap.core.files import private_folder, replace_text
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
 from thinkcap.policies.methods import summary
 from thinkcap.report.assets import asset
-from thinkcap.report.explorer.answers import Answered, Stages, answered
+from thinkcap.report.explorer.answers import Answered, StageSymbols, answered
 from thinkcap.report.explorer.compare import compared
 from thinkcap.report.explorer.views import views
-from thinkcap.report.material import Material, Run, load
-from thinkcap.report.tables.select import Group
+from thinkcap.report.material import Material, StudyRun, load
+from thinkcap.report.tables.select import ModelTask
 from thinkcap.verdict.say import say
 
 INLINE_BYTES = 1_100_000
@@ -51,7 +51,7 @@ def write_page(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosi
     mine = material.runs[0]
     alone = replace(material, records=_only(material, mine), runs=(mine,))
     found = diagnosis or diagnose(alone.records)
-    stages = Stages()
+    stages = StageSymbols()
     budgets, policies = _axes(alone)
     tasks = list(dict.fromkeys(cell["task"] for cell in mine.summary["cells"]))
     findings = {f.task: f for f in found.findings}
@@ -72,14 +72,14 @@ def write_page(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosi
     return _write(folder, data, [line.detail for line in lines], mine)
 
 
-def _only(material: Material, run: Run) -> Any:
+def _only(material: Material, run: StudyRun) -> Any:
     return replace(material.records, arms=tuple(a for a in material.records.arms if a.file == run.name))
 
 
-def _group(material: Material, task: str) -> Group:
+def _group(material: Material, task: str) -> ModelTask:
     """A run has one model, so its tasks are its groups."""
     arms = tuple(a for a in material.records.arms if a.task == task)
-    return Group(arms[0].model if arms else "", task, arms)
+    return ModelTask(arms[0].model if arms else "", task, arms)
 
 
 def _axes(material: Material) -> tuple[list[int], list[str]]:
@@ -91,7 +91,7 @@ def _axes(material: Material) -> tuple[list[int], list[str]]:
     return sorted({b for _, b in cells}), sorted(policies, key=lambda p: first.get(p, 3))
 
 
-def _about(run: Run, found: Diagnosis) -> dict[str, Any]:
+def _about(run: StudyRun, found: Diagnosis) -> dict[str, Any]:
     about, summary, said = run.about, run.summary, say(found)
     engine = about["engine"]
     return {
@@ -123,7 +123,7 @@ def _list(lines: Sequence[Answered]) -> dict[str, Any]:
 
 
 def _codes(
-    folder: Path, other: Run, lines: Sequence[Answered], budgets: Sequence[int], policies: Sequence[str]
+    folder: Path, other: StudyRun, lines: Sequence[Answered], budgets: Sequence[int], policies: Sequence[str]
 ) -> list[list[str] | None]:
     """The other run's letters for the same questions under the same methods and caps."""
     cells = other.summary["cells"]
@@ -131,13 +131,13 @@ def _codes(
     ways = list(dict.fromkeys([*policies, *(c["policy"] for c in cells)]))
     found: dict[tuple[str, str], list[str]] = {}
     for task in dict.fromkeys(c["task"] for c in cells):
-        for line in answered(folder, task, theirs, ways, Stages()):
+        for line in answered(folder, task, theirs, ways, StageSymbols()):
             kept = ["".join(codes[theirs.index(b)] for b in budgets) for codes in line.codes[: len(policies)]]
             found[line.task, line.id] = kept
     return [found.get((line.task, line.id)) for line in lines]
 
 
-def _write(folder: Path, data: dict[str, Any], details: list[dict[str, Any]], run: Run) -> Path:
+def _write(folder: Path, data: dict[str, Any], details: list[dict[str, Any]], run: StudyRun) -> Path:
     beside = folder / FOLDER
     if beside.is_symlink():
         beside.unlink()

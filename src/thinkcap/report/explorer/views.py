@@ -11,22 +11,21 @@ from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings
 from thinkcap.diagnose.pairs import matched
 from thinkcap.logs.arms import Arm
-from thinkcap.report.tables.select import Group, same_questions
+from thinkcap.report.tables.select import ModelTask, same_questions
 from thinkcap.statistics.arrays import Bools
-from thinkcap.statistics.cost import utilisation
 from thinkcap.statistics.decompose import tax
 from thinkcap.statistics.frontier import frontier
 from thinkcap.statistics.hazard import FEW
 from thinkcap.statistics.paired import difference
 from thinkcap.statistics.precision import proportion
-from thinkcap.statistics.survival import Survival, survival
+from thinkcap.statistics.survival import survival
 
 _MOST_STEPS = 240
 _MOST_GROUPS = 24
 
 
 def views(
-    group: Group, found: Findings | None, budgets: Sequence[int], policies: Sequence[str]
+    group: ModelTask, found: Findings | None, budgets: Sequence[int], policies: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The first is the whole task; the others are its groups, where it has some but not too many."""
     made = [_view(group, None, budgets, policies) | {"hazard": _hazard(found)}]
@@ -36,16 +35,16 @@ def views(
     return made
 
 
-def _part(group: Group, name: str) -> Group:
+def _part(group: ModelTask, name: str) -> ModelTask:
     arms = (a.take(_in(a, name)) for a in group.single if "group" in a.extra)
-    return Group(group.model, group.task, tuple(a for a in arms if a.n))
+    return ModelTask(group.model, group.task, tuple(a for a in arms if a.n))
 
 
 def _in(arm: Arm, name: str) -> Bools:
     return np.asarray(arm.extra["group"].astype(str) == name, dtype=np.bool_)
 
 
-def _view(group: Group, name: str | None, budgets: Sequence[int], policies: Sequence[str]) -> dict[str, Any]:
+def _view(group: ModelTask, name: str | None, budgets: Sequence[int], policies: Sequence[str]) -> dict[str, Any]:
     by = {(a.method, a.budget): a for a in group.arms}
     direct, thought = group.series("nothink"), group.series("think")
     return {
@@ -62,7 +61,7 @@ def _cell(arm: Arm) -> list[float | int | None]:
     """right, n, accuracy, low, high, mean tokens, ended, used, failed, unreadable"""
     right = proportion(int(arm.right.sum()), arm.n)
     tokens = float(arm.lengths.mean()) if arm.tokens is not None else None
-    used = utilisation(tokens, arm.budget) if tokens is not None and arm.budget else None
+    used = tokens / arm.budget if tokens is not None and arm.budget else None
     ended = float(arm.ended.mean()) if arm.ended is not None else None
     shares = [_short(v) for v in (right.value, right.low, right.high, tokens, ended, used)]
     return [right.k, right.n, *shares, arm.failed, arm.unreadable]
@@ -88,7 +87,7 @@ def _loss(nothink: Arm | None, think: Arm | None) -> list[float | None] | None:
     return [_short(v) for v in parts]
 
 
-def _lengths(group: Group) -> dict[str, Any] | None:
+def _lengths(group: ModelTask) -> dict[str, Any] | None:
     thinking = {b: a for b, a in group.series("think").items() if a.ended is not None and a.tokens is not None}
     if not thinking:
         return None
@@ -96,8 +95,7 @@ def _lengths(group: Group) -> dict[str, Any] | None:
     if arm.n == 0 or not arm.ends.any():
         return None
     curve = survival(arm.lengths, arm.ends)
-    many = len(curve.lengths)
-    steps = np.unique(np.linspace(0, many - 1, min(many, _MOST_STEPS)).astype(np.int64))
+    steps = curve.steps(_MOST_STEPS)
     x = [0, *(int(v) for v in curve.lengths[steps])]
     shares = (curve.share, curve.high, curve.low)
     columns = [[1.0, *(_short(1 - float(v)) for v in values[steps])] for values in shares]
@@ -112,17 +110,13 @@ def _lengths(group: Group) -> dict[str, Any] | None:
         "low": columns[1],
         "high": columns[2],
         "cut": [[c, _short(1 - curve.at(c))] for c in cut[:: max(1, len(cut) // 60)]],
-        "median": _median(curve),
+        "median": [curve.median, *curve.quantile_interval()],
         "n": curve.n,
         "censored": curve.censored,
     }
 
 
-def _median(curve: Survival) -> list[float | None]:
-    return [curve.median, *curve.quantile_interval()]
-
-
-def _tiers(group: Group) -> dict[str, Any] | None:
+def _tiers(group: ModelTask) -> dict[str, Any] | None:
     series = group.series("think")
     arms = same_questions(*series.values()) if len(series) > 1 else None
     if arms is None or arms[0].n == 0:

@@ -18,7 +18,7 @@ from thinkcap.report.figures import curves, flow, lengths, losses
 from thinkcap.report.figures.style import save
 from thinkcap.report.figures.subject import NotDrawn, Subject
 from thinkcap.report.material import Material
-from thinkcap.report.tables.select import Group
+from thinkcap.report.tables.select import groups
 
 FIGURES: Mapping[str, Callable[[Subject], Any]] = {
     "accuracy": curves.accuracy,
@@ -48,13 +48,8 @@ class Drawn:
 
 
 def subjects(material: Material, diagnosis: Diagnosis) -> list[Subject]:
-    made = []
-    for found in diagnosis.findings:
-        arms = tuple(a for a in material.records.arms if (a.model, a.task) == (found.model, found.task))
-        made.append(
-            Subject(found, Group(found.model, found.task, arms), _costs(material, found.model, found.task))
-        )
-    return made
+    known = {(group.model, group.task): group for group in groups(material)}
+    return [Subject(f, known[f.model, f.task], _costs(material, f.model, f.task)) for f in diagnosis.findings]
 
 
 def _costs(material: Material, model: str, task: str) -> dict[tuple[str, int], float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thinkcap.logs.arms import Arm
-from thinkcap.report.figures.style import BLACK, BLUE, GREEN, ORANGE, SKY, VERMILLION, new
+from thinkcap.report.figures.style import BLACK, BLUE, GREEN, ORANGE, SKY, VERMILLION, legend, new
 from thinkcap.report.figures.subject import NotDrawn, Subject
 from thinkcap.report.tables.select import stages
 
@@ -16,7 +16,7 @@ def tiers(subject: Subject) -> Any:
     if found is None:
         raise NotDrawn("thinking at two budgets or more, on the same questions")
     named = [(str(b), k) for b, k in found.by_budget.items() if b] + [("none", found.by_budget[0])]
-    figure, axes = new()
+    figure, axes = new(subject.title, "least cap at which thinking is right", "questions, %")
     colours = [SKY] * (len(named) - 1) + [VERMILLION]
     hatches = [""] * (len(named) - 1) + ["//"]
     shares = [100 * k / found.n for _, k in named]
@@ -28,11 +28,8 @@ def tiers(subject: Subject) -> Any:
     total = [100 * c for c in found.cumulative]
     axes.plot(range(len(total)), total, color=BLACK, marker="o", markersize=3, linewidth=1, label="cumulative")
     axes.set_xticks(range(len(named)), [name for name, _ in named])
-    axes.set_xlabel("least cap at which thinking is right")
-    axes.set_ylabel("questions, %")
     axes.set_ylim(0, 105)
-    axes.set_title(subject.title, fontsize=10)
-    axes.legend(frameon=False, fontsize=9)
+    legend(axes)
     return figure
 
 
@@ -41,11 +38,12 @@ def cascade(subject: Subject) -> Any:
     arm = _cascade_arm(subject)
     stage = stages(arm)
     assert stage is not None
-    figure, axes = new(7.2, 3.6)
+    spent = f", {arm.tokens.mean():.0f} tokens a question" if arm.tokens is not None else ""
+    title = f"{subject.title}: {arm.name}, {100 * float(arm.right.mean()):.1f} % right{spent}"
+    figure, axes = new(title, width=7.2, height=3.6)
     axes.axis("off")
     axes.grid(False)
-    axes.set_xlim(0, 10)
-    axes.set_ylim(0, 10)
+    axes.set(xlim=(0, 10), ylim=(0, 10))
     names = ("first try accepted", "chain complete", "separate answer pass")
     colours = (BLUE, GREEN, ORANGE)
     axes.text(0.1, 5, f"{arm.n} questions", ha="left", va="center", fontsize=10, weight="bold")
@@ -61,9 +59,6 @@ def cascade(subject: Subject) -> Any:
         text = f"{name}: {count} ({100 * count / arm.n:.1f} %), {rate}"
         axes.text(6.15, (top + bottom) / 2, text, ha="left", va="center", fontsize=8.5)
         level = bottom - 0.5
-    spent = f", {arm.tokens.mean():.0f} tokens a question" if arm.tokens is not None else ""
-    right_all = f"{100 * float(arm.right.mean()):.1f} % right"
-    axes.set_title(f"{subject.title}: {arm.name}, {right_all}{spent}", fontsize=10)
     return figure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkcap.report.figures.style import BLUE, VERMILLION, new, percent_axis
+from thinkcap.report.figures.style import BLUE, VERMILLION, legend, new
 from thinkcap.report.figures.subject import NotDrawn, Subject
 from thinkcap.statistics.hazard import FEW, HazardBin
 
@@ -15,7 +15,7 @@ def survival(subject: Subject) -> Any:
     if subject.found.lengths is None or len(subject.found.lengths.curve.lengths) == 0:
         raise NotDrawn("no thinking arm tells which chains ended, or none did")
     curve = subject.found.lengths.curve
-    figure, axes = new()
+    figure, axes = new(subject.title, "tokens", "chains longer than this, %")
     x = [0.0, *curve.lengths.tolist(), float(curve.last or 0)]
     last = float(curve.share[-1])
     left = [100.0, *(100 * (1 - curve.share)).tolist(), 100 * (1 - last)]
@@ -32,10 +32,8 @@ def survival(subject: Subject) -> Any:
         axes.axvline(curve.median, color="0.5", linewidth=1, linestyle="--")
         where = {"xytext": (4, 0), "textcoords": "offset points", "fontsize": 8}
         axes.annotate(f"median {curve.median:.0f}", (curve.median, 97), **where)
-    axes.set_xlabel("tokens")
-    percent_axis(axes, "chains longer than this, %")
-    axes.set_title(subject.title, fontsize=10)
-    axes.legend(frameon=False, fontsize=9)
+    axes.set_ylim(-2, 102)
+    legend(axes)
     return figure
 
 
@@ -54,7 +52,7 @@ def hazard(subject: Subject) -> Any:
     if rate is None:
         raise NotDrawn("no thinking arm tells which chains ended, or none did")
     known = [(b, fit) for b, fit in zip(rate.bins, rate.isotonic, strict=True) if b.per_token is not None]
-    figure, axes = new()
+    figure, axes = new(subject.title, "tokens so far", "chance to end at the next token, %")
     top = 100 * rate.ceiling
     _bars(axes, [b for b, _ in known if b.at_risk >= FEW], {"color": BLUE, "markersize": 4, "linewidth": 1.2})
     few = [b for b, _ in known if b.at_risk < FEW]
@@ -69,11 +67,8 @@ def hazard(subject: Subject) -> Any:
         style = {"color": VERMILLION, "linestyle": "--", "linewidth": 1.2, "label": "closest that falls"}
         axes.step(middle, fits, where="mid", **style)
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, fontsize=9)
+        legend(axes)
     axes.set_ylim(0, top)
-    axes.set_xlabel("tokens so far")
-    axes.set_ylabel("chance to end at the next token, %")
-    axes.set_title(subject.title, fontsize=10)
     return figure
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from thinkcap.report.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILLION, look, new
+from thinkcap.report.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILLION, budgets_axis, legend, look, new
 from thinkcap.report.figures.subject import NotDrawn, Subject
+from thinkcap.report.tables.select import same_questions
+from thinkcap.statistics.gates import gate
 
 
 def causes(subject: Subject) -> Any:
@@ -13,7 +15,7 @@ def causes(subject: Subject) -> Any:
     rows = [r for r in subject.found.budgets if r.tax is not None and r.tax.truncation_loss is not None]
     if not rows:
         raise NotDrawn("both modes at one budget, on the same questions, with known ends")
-    figure, axes = new()
+    figure, axes = new(subject.title, "token cap", "nothink minus think, points")
     places = range(len(rows))
     above, below = [0.0] * len(rows), [0.0] * len(rows)
     parts = (
@@ -22,17 +24,8 @@ def causes(subject: Subject) -> Any:
     )
     for name, colour, hatch, values in parts:
         bottom = [above[i] if v >= 0 else below[i] for i, v in enumerate(values)]
-        axes.bar(
-            places,
-            values,
-            0.7,
-            bottom=bottom,
-            color=colour,
-            hatch=hatch,
-            edgecolor="white",
-            linewidth=0.5,
-            label=name,
-        )
+        style = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5, "label": name}
+        axes.bar(places, values, 0.7, bottom=bottom, **style)
         for i, v in enumerate(values):
             above[i], below[i] = above[i] + max(v, 0), below[i] + min(v, 0)
     gap = [100 * r.difference.test.difference for r in rows]
@@ -41,10 +34,7 @@ def causes(subject: Subject) -> Any:
     axes.errorbar(places, gap, yerr=errors, fmt="D", color=BLACK, markersize=4, linewidth=1.2, label="tax (95 %)")
     axes.axhline(0, color="0.3", linewidth=0.8)
     axes.set_xticks(list(places), [str(r.budget) for r in rows])
-    axes.set_xlabel("token cap")
-    axes.set_ylabel("nothink minus think, points")
-    axes.set_title(subject.title, fontsize=10)
-    axes.legend(frameon=False, fontsize=9)
+    legend(axes)
     return figure
 
 
@@ -53,7 +43,8 @@ def recovered(subject: Subject) -> Any:
     found = subject.found.splitting.extractions
     if not found:
         raise NotDrawn("a cascade with an answer pass (iris) and one without (town) under the same cap")
-    figure, axes = new()
+    title = f"{subject.title}: what splitting recovers (points of all)"
+    figure, axes = new(title, y="right among cut chains, %")
     places = range(len(found))
     left, right = ([p + shift for p in places] for shift in (-0.2, 0.2))
     axes.bar(left, [100 * e.alpha_t for e in found], 0.38, color=VERMILLION, label="cut chain itself")
@@ -66,17 +57,12 @@ def recovered(subject: Subject) -> Any:
     labels = [e.split.replace("@", "\n@") for e in found]
     axes.set_xticks(list(places), labels, fontsize=8)
     axes.set_ylim(0, 118)
-    axes.set_ylabel("right among cut chains, %")
-    axes.set_title(f"{subject.title}: what splitting recovers (points of all)", fontsize=10)
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     return figure
 
 
 def agreement(subject: Subject) -> Any:
     """Where voters agree, and how often each method is right there."""
-    from thinkcap.report.tables.select import same_questions
-    from thinkcap.statistics.gates import gate
-
     drawn = []
     for vote in subject.group.method("vote"):
         other = next((a for a in subject.group.method("iris_plus", "iris") if a.budget == vote.budget), None)
@@ -87,30 +73,20 @@ def agreement(subject: Subject) -> Any:
             drawn.append((vote, other, gate(both[0].extra["agree"], both[0].right, both[1].right, threshold=3)))
     if not drawn:
         raise NotDrawn("vote and iris (or iris_plus) under the same cap")
-    figure, axes = new()
+    figure, axes = new(f"{subject.title}: by how many of the votes agree", y="right, %")
     labels: list[tuple[float, str]] = []
     place = 0.0
     for vote, other, found in drawn:
         for name, part in ((f"{found.threshold} or more", found.confident), ("fewer", found.low)):
             for i, (right, label) in enumerate(((part.first_right, "vote"), (part.second_right, other.policy))):
-                share = 100 * right / part.n if part.n else 0.0
-                first = not labels
-                axes.bar(
-                    place + 0.36 * i,
-                    share,
-                    0.34,
-                    color=(ORANGE, GREEN)[i],
-                    hatch=("", "//")[i],
-                    edgecolor="white",
-                    label=label if first else None,
-                )
+                style = {"color": (ORANGE, GREEN)[i], "hatch": ("", "//")[i], "edgecolor": "white"}
+                style |= {} if labels else {"label": label}
+                axes.bar(place + 0.36 * i, 100 * right / part.n if part.n else 0.0, 0.34, **style)
             labels.append((place + 0.18, f"{name}\nn={part.n}\n@{vote.budget}"))
             place += 1.0
     axes.set_xticks([p for p, _ in labels], [text for _, text in labels], fontsize=7)
     axes.set_ylim(0, 105)
-    axes.set_ylabel("right, %")
-    axes.set_title(f"{subject.title}: by how many of the votes agree", fontsize=10)
-    axes.legend(frameon=False, fontsize=9)
+    legend(axes)
     return figure
 
 
@@ -119,22 +95,14 @@ def tax_by_model(subjects: list[Subject]) -> Any:
     drawn = [s for s in subjects if s.found.budgets]
     if not drawn:
         raise NotDrawn("both modes at one budget, on the same questions")
-    from thinkcap.report.figures.style import budgets_axis, legend
-
-    figure, axes = new(7.6 if len(drawn) > 5 else 6.4)
+    figure, axes = new(y="nothink minus think, points (95 %)", width=7.6 if len(drawn) > 5 else 6.4)
     for i, subject in enumerate(drawn):
         rows = subject.found.budgets
         x = [r.budget for r in rows]
         axes.plot(x, [100 * r.difference.test.difference for r in rows], label=subject.title, **look(i))
-        axes.fill_between(
-            x,
-            [100 * r.difference.low for r in rows],
-            [100 * r.difference.high for r in rows],
-            color=look(i)["color"],
-            alpha=0.12,
-        )
+        low, high = ([100 * getattr(r.difference, end) for r in rows] for end in ("low", "high"))
+        axes.fill_between(x, low, high, color=look(i)["color"], alpha=0.12)
     axes.axhline(0, color="0.3", linewidth=0.8)
     budgets_axis(axes, [r.budget for s in drawn for r in s.found.budgets])
-    axes.set_ylabel("nothink minus think, points (95 %)")
     legend(axes, len(drawn))
     return figure

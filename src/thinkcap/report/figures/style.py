@@ -14,14 +14,16 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", ":", "-.")
 
 
-def new(width: float = 6.4, height: float = 4.0) -> tuple[Any, Any]:
-    """A figure with one pair of axes, drawn without any display."""
+def new(title: str = "", x: str = "", y: str = "", width: float = 6.4, height: float = 4.0) -> tuple[Any, Any]:
+    """A figure with one pair of axes and what stands at them, drawn without any display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
+    axes.set(xlabel=x, ylabel=y)
+    axes.set_title(title, fontsize=10)
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
@@ -52,12 +54,7 @@ def budgets_axis(axes: Any, budgets: Sequence[int], label: str = "token cap, tho
     axes.set_xlabel(label)
 
 
-def percent_axis(axes: Any, label: str) -> None:
-    axes.set_ylim(-2, 102)
-    axes.set_ylabel(label)
-
-
-def legend(axes: Any, entries: int) -> None:
+def legend(axes: Any, entries: int = 1) -> None:
     """Beside the plot once it would hide the lines."""
     if entries > 5:
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from thinkcap.core.errors import DataError
 from thinkcap.core.types import EMPTY
 from thinkcap.diagnose.findings import Findings
-from thinkcap.report.tables.select import Group
+from thinkcap.report.tables.select import ModelTask
 
 
 class NotDrawn(DataError):
@@ -18,7 +18,7 @@ class NotDrawn(DataError):
 @dataclass(frozen=True)
 class Subject:
     found: Findings
-    group: Group
+    group: ModelTask
     cost: Mapping[tuple[str, int], float] = EMPTY  # type: ignore[assignment]
     """Mean money per question by policy and budget, where a price was given."""
 

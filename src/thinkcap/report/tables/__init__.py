@@ -4,6 +4,6 @@ make("both-modes", load([Path("runs/study")]))
 """
 
 from thinkcap.report.tables.registry import TABLES, make, make_all
-from thinkcap.report.tables.table import NOT_RUN, Column, Row, Table
+from thinkcap.report.tables.table import NOT_RUN, Column, Table, TableRow
 
-__all__ = ["NOT_RUN", "TABLES", "Column", "Row", "Table", "make", "make_all"]
+__all__ = ["NOT_RUN", "TABLES", "Column", "Table", "TableRow", "make", "make_all"]

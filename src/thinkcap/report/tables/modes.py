@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from thinkcap.diagnose.findings import summary
 from thinkcap.diagnose.pairs import Comparison
 from thinkcap.logs.arms import COUNTED, Arm
-from thinkcap.report.tables.select import Group, same_questions
-from thinkcap.report.tables.table import BLANK, NOT_RUN, Column, Row
+from thinkcap.report.tables.select import ModelTask, same_questions
+from thinkcap.report.tables.table import BLANK, NOT_RUN, TableRow, columns, not_run
 from thinkcap.statistics.decompose import decompose, tax
 from thinkcap.statistics.precision import Proportion, proportion
 from thinkcap.statistics.predict import held_out
@@ -21,11 +22,11 @@ from thinkcap.statistics.survival import survival
 MODES = ("nothink", "think")
 
 
-Budgets = Sequence[int]
+ShownBudgets = Sequence[int]
 """Which budgets a table is to show; all there are where empty."""
 
 
-def budgets(chosen: Budgets, *series: dict[int, Arm]) -> list[int]:
+def budgets(chosen: ShownBudgets, *series: dict[int, Arm]) -> list[int]:
     """The chosen ones where any of them ran, otherwise all there are."""
     have = {b for s in series for b in s}
     return list(chosen) if have & set(chosen) else sorted(have)
@@ -35,25 +36,17 @@ def ci(found: Proportion) -> tuple[float | None, float | None]:
     return found.low, found.high
 
 
-def missing(first: Sequence[Any], columns: Sequence[Column], key: dict[str, Any]) -> Row:
-    return Row((*first, *[NOT_RUN] * (len(columns) - len(first))), key)
+def accuracy(arm: Arm) -> Proportion:
+    return proportion(int(arm.right.sum()), arm.n)
 
 
-SWEEP = (
-    Column("config"),
-    Column("budget", "count"),
-    Column("n", "count"),
-    Column("correct", "count"),
-    Column("acc", "percent"),
-    Column("95 %", "interval"),
-    Column("tokens", "number"),
-    Column("ended", "percent"),
-    Column("stated", "percent"),
-    Column("tax", "points"),
+SWEEP = columns(
+    "config, budget: count, n: count, correct: count, acc: percent, 95 %: interval, tokens: number, "
+    "ended: percent, stated: percent, tax: points"
 )
 
 
-def sweep(group: Group, chosen: Budgets = ()) -> list[Row]:
+def sweep(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     """Both modes at every budget; the tax where both ran on the same questions. One-mode groups lack the other."""
     series = {mode: group.series(mode) for mode in MODES}
     rows = []
@@ -62,7 +55,7 @@ def sweep(group: Group, chosen: Budgets = ()) -> list[Row]:
             arm = series[mode].get(b)
             key = {"mode": mode, "budget": b, "config": f"{mode}@{b}"}
             if arm is None:
-                rows.append(missing((f"{mode}@{b}", b), SWEEP, key))
+                rows.append(not_run(SWEEP, f"{mode}@{b}", b, key=key))
                 continue
             found = summary(arm)
             cost: Any = BLANK if mode == "nothink" else NOT_RUN
@@ -71,34 +64,24 @@ def sweep(group: Group, chosen: Budgets = ()) -> list[Row]:
             stated = float(np.mean(arm.extra["has_final"])) if "has_final" in arm.extra else "not stored"
             ended = found.parts.ended_share if found.parts else None
             cells = (arm.name, b, arm.n, found.accuracy.k, found.accuracy.value, ci(found.accuracy))
-            rows.append(Row((*cells, found.mean_tokens, ended, stated, cost), key, (arm,)))
+            rows.append(TableRow((*cells, found.mean_tokens, ended, stated, cost), key, (arm,)))
     return rows
 
 
-GAPS = (
-    Column("task"),
-    Column("budget", "count"),
-    Column("n", "count"),
-    Column("nothink", "percent"),
-    Column("nothink 95 %", "interval"),
-    Column("think", "percent"),
-    Column("think 95 %", "interval"),
-    Column("gap", "points"),
-    Column("gap 95 %", "interval"),
-    Column("only nothink", "count"),
-    Column("only think", "count"),
-    Column("p", "p"),
-    Column("token ratio", "share"),
+GAPS = columns(
+    "task, budget: count, n: count, nothink: percent, nothink 95 %: interval, think: percent, "
+    "think 95 %: interval, gap: points, gap 95 %: interval, only nothink: count, only think: count, "
+    "p (Holm): p, token ratio: share"
 )
 
 
-def gap(group: Group, nothink: Arm, think: Arm) -> tuple[list[Arm], Comparison] | None:
+def gap(group: ModelTask, nothink: Arm, think: Arm) -> tuple[list[Arm], Comparison] | None:
     """nothink minus think, as the diagnosis compares them."""
     both, found = same_questions(nothink, think), group.comparisons.between(nothink.name, think.name)
     return None if both is None or found is None else (both, found)
 
 
-def gaps(group: Group, chosen: Budgets = ()) -> list[Row]:
+def gaps(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     direct, thought = group.series("nothink"), group.series("think")
     rows = []
     for b in budgets(chosen, direct, thought):
@@ -106,51 +89,31 @@ def gaps(group: Group, chosen: Budgets = ()) -> list[Row]:
         found = gap(group, direct[b], thought[b]) if b in direct and b in thought else None
         if found is None:
             arms = [direct.get(b), thought.get(b)]
-            shown: list[Any] = [group.task, b, max((a.n for a in arms if a is not None), default=NOT_RUN)]
-            for arm in arms:
-                known = proportion(int(arm.right.sum()), arm.n) if arm is not None else None
-                shown += [known.value, ci(known)] if known else [NOT_RUN, NOT_RUN]
             used = tuple(a for a in arms if a is not None)
-            rows.append(Row((*shown, *[NOT_RUN] * (len(GAPS) - len(shown))), key, used))
+            shown: list[Any] = [group.task, b, max((a.n for a in used), default=NOT_RUN)]
+            for arm in arms:
+                shown += [NOT_RUN, NOT_RUN] if arm is None else [accuracy(arm).value, ci(accuracy(arm))]
+            rows.append(replace(not_run(GAPS, *shown, key=key), arms=used))
             continue
         (one, two), made = found
-        a, c = (proportion(int(x.right.sum()), x.n) for x in (one, two))
+        a, c = accuracy(one), accuracy(two)
         test = made.result.test
         ratio = None
         if one.tokens is not None and two.tokens is not None and one.tokens.mean() > 0:
             ratio = float(two.tokens.mean() / one.tokens.mean())
-        cells = (
-            group.task,
-            b,
-            test.n,
-            a.value,
-            ci(a),
-            c.value,
-            ci(c),
-            test.difference,
-            (made.result.low, made.result.high),
-        )
-        rows.append(Row((*cells, test.only_first, test.only_second, made.p_holm, ratio), key, (one, two)))
+        shares = (a.value, ci(a), c.value, ci(c), test.difference, (made.result.low, made.result.high))
+        counts = (test.only_first, test.only_second)
+        rows.append(TableRow((group.task, b, test.n, *shares, *counts, made.p_holm, ratio), key, (one, two)))
     return rows
 
 
-CAUSES = (
-    Column("config"),
-    Column("budget", "count"),
-    Column("F", "share"),
-    Column("alpha_c", "share"),
-    Column("alpha_t", "share"),
-    Column("predicted", "percent"),
-    Column("observed", "percent"),
-    Column("held out", "percent"),
-    Column("tax", "points"),
-    Column("truncation", "points"),
-    Column("reasoning", "points"),
-    Column("regime"),
+CAUSES = columns(
+    "config, budget: count, F: share, alpha_c: share, alpha_t: share, predicted: percent, "
+    "observed: percent, held out: percent, tax: points, truncation: points, reasoning: points, regime"
 )
 
 
-def causes(group: Group, chosen: Budgets = ()) -> list[Row]:
+def causes(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     """Accuracy from its parts, from the parts of the budget before, and the loss by cause."""
     direct, thought = group.series("nothink"), group.series("think")
     known = {b: a for b, a in thought.items() if a.ended is not None}
@@ -162,7 +125,7 @@ def causes(group: Group, chosen: Budgets = ()) -> list[Row]:
     for b in budgets(chosen, thought):
         key = {"budget": b, "config": f"think@{b}"}
         if b not in known:
-            rows.append(missing((f"think@{b}", b), CAUSES, key))
+            rows.append(not_run(CAUSES, f"think@{b}", b, key=key))
             continue
         arm, parts = known[b], decompose(known[b].ends, known[b].right)
         guess = None
@@ -178,5 +141,5 @@ def causes(group: Group, chosen: Budgets = ()) -> list[Row]:
         else:
             cost = tax(both[0].right, both[1].ends, both[1].right)
             cells += [cost.tax, cost.truncation_loss, cost.reasoning_gap, cost.regime]
-        rows.append(Row(tuple(cells), key, (arm,)))
+        rows.append(TableRow(tuple(cells), key, (arm,)))
     return rows

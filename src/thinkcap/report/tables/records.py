@@ -5,27 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thinkcap.logs.arms import Arm
-from thinkcap.report.tables.modes import Budgets
-from thinkcap.report.tables.select import Group
-from thinkcap.report.tables.table import NOT_RUN, Column, Row
+from thinkcap.report.tables.modes import ShownBudgets
+from thinkcap.report.tables.select import ModelTask
+from thinkcap.report.tables.table import TableRow, columns, not_run
 from thinkcap.statistics.arrays import Bools
 from thinkcap.statistics.decompose import decompose
 
-ORACLE = (
-    Column("model"),
-    Column("task"),
-    Column("config"),
-    Column("criterion"),
-    Column("n", "count"),
-    Column("stopped", "count"),
-    Column("rate", "percent"),
-    Column("right where stopped", "percent"),
-    Column("right where cut", "percent"),
-    Column("difference", "points"),
+ORACLE = columns(
+    "model, task, config, criterion, n: count, stopped: count, rate: percent, "
+    "right where stopped: percent, right where cut: percent, difference: points"
 )
 
 
-def stopping(every: Sequence[Group], chosen: Budgets = ()) -> list[Row]:
+def stopping(every: Sequence[ModelTask], chosen: ShownBudgets = ()) -> list[TableRow]:
     """How good a sign of a right answer it is that a chain ended, by every way of telling that it did."""
     rows = []
     for group in every:
@@ -37,9 +29,8 @@ def stopping(every: Sequence[Group], chosen: Budgets = ()) -> list[Row]:
                     apart = None if a is None or b is None else a - b
                     cells = (group.model or "not stored", group.task or "not stored", arm.name, criterion, arm.n)
                     key = {"model": group.model, "criterion": criterion, "config": arm.name}
-                    rows.append(Row((*cells, parts.ended, parts.ended_share, a, b, apart), key, (arm,)))
-    missing = ("no arm tells which answers ended", *[NOT_RUN] * (len(ORACLE) - 1))
-    return rows or [Row(missing)]
+                    rows.append(TableRow((*cells, parts.ended, parts.ended_share, a, b, apart), key, (arm,)))
+    return rows or [not_run(ORACLE, "no arm tells which answers ended")]
 
 
 def _events(arm: Arm) -> dict[str, Bools]:
@@ -56,21 +47,10 @@ def _events(arm: Arm) -> dict[str, Bools]:
     return events
 
 
-RUN = (
-    Column("task"),
-    Column("model"),
-    Column("method"),
-    Column("budgets"),
-    Column("n", "count"),
-    Column("failed", "count"),
-    Column("unreadable", "count"),
-    Column("seeds"),
-    Column("status"),
-    Column("file"),
-)
+RUN = columns("task, model, method, budgets, n: count, failed: count, unreadable: count, seeds, status, file")
 
 
-def accounted(every: Sequence[Group], chosen: Budgets = ()) -> list[Row]:
+def accounted(every: Sequence[ModelTask], chosen: ShownBudgets = ()) -> list[TableRow]:
     rows = []
     for group in every:
         found: dict[tuple[str, str, str], list[Arm]] = {}
@@ -91,5 +71,5 @@ def accounted(every: Sequence[Group], chosen: Budgets = ()) -> list[Row]:
                 status,
                 file,
             )
-            rows.append(Row(cells, {"method": policy, "benchmark": group.task}, tuple(arms)))
+            rows.append(TableRow(cells, {"method": policy, "benchmark": group.task}, tuple(arms)))
     return rows

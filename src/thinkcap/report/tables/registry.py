@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.report.material import Material
-from thinkcap.report.tables import effort, failures, methods, modes, records, routes
-from thinkcap.report.tables.modes import Budgets
-from thinkcap.report.tables.select import Group, groups
-from thinkcap.report.tables.table import NOT_RUN, Column, Row, Table
+from thinkcap.report.tables import effort, methods, modes, records, routes
+from thinkcap.report.tables.modes import ShownBudgets
+from thinkcap.report.tables.select import ModelTask, groups
+from thinkcap.report.tables.table import Column, Table, TableRow, not_run
 
-PerGroup = Callable[[Group, Budgets], list[Row]]
-Overall = Callable[[Sequence[Group], Budgets], list[Row]]
+PerGroup = Callable[[ModelTask, ShownBudgets], list[TableRow]]
+Overall = Callable[[Sequence[ModelTask], ShownBudgets], list[TableRow]]
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableShape:
     """What a table shows, and how its rows are made: for each group, or over all of them at once."""
 
     title: str
@@ -27,23 +27,25 @@ class Shape:
     overall: Overall | None = None
 
 
-TABLES: Mapping[str, Shape] = {
-    "both-modes": Shape("Both modes by budget", modes.SWEEP, modes.sweep),
-    "loss-by-budget": Shape("Thinking against no thinking, paired", modes.GAPS, modes.gaps),
-    "loss-by-cause": Shape("Accuracy from its parts, and the loss by cause", modes.CAUSES, modes.causes),
-    "methods": Shape("All methods by what they cost", methods.METHODS, methods.listed),
-    "comparisons": Shape("Methods compared on the same questions", methods.COMPARED, methods.compared),
-    "by-level": Shape("Accuracy by difficulty or group", effort.LEVELS, effort.levels),
-    "wall-time": Shape("How long answers take", effort.TIME, effort.times),
-    "least-budget": Shape("The least budget at which thinking is right", effort.TIERS, effort.tiers),
-    "chain-ends": Shape(
+TABLES: Mapping[str, TableShape] = {
+    "both-modes": TableShape("Both modes by budget", modes.SWEEP, modes.sweep),
+    "loss-by-budget": TableShape("Thinking against no thinking, paired", modes.GAPS, modes.gaps),
+    "loss-by-cause": TableShape("Accuracy from its parts, and the loss by cause", modes.CAUSES, modes.causes),
+    "methods": TableShape("All methods by what they cost", methods.METHODS, methods.listed),
+    "comparisons": TableShape("Methods compared on the same questions", methods.COMPARED, methods.compared),
+    "by-level": TableShape("Accuracy by difficulty or group", effort.LEVELS, effort.levels),
+    "wall-time": TableShape("How long answers take", effort.TIME, effort.times),
+    "least-budget": TableShape("The least budget at which thinking is right", effort.TIERS, effort.tiers),
+    "chain-ends": TableShape(
         "A chain that ended as a sign of a right answer", records.ORACLE, overall=records.stopping
     ),
-    "cascade-stages": Shape("IRIS: where answers come from", methods.STAGES, methods.by_stage),
-    "cascade-budgets": Shape("Cascades: first and second budget", routes.GRID, routes.grid),
-    "unsettled-questions": Shape("Only the questions the first try did not settle", methods.HARD, methods.hard),
-    "wrong-answers": Shape("Wrong answers by cause", failures.FAILED, failures.failed),
-    "runs": Shape("What was run", records.RUN, overall=records.accounted),
+    "cascade-stages": TableShape("IRIS: where answers come from", methods.STAGES, methods.by_stage),
+    "cascade-budgets": TableShape("Cascades: first and second budget", routes.GRID, routes.grid),
+    "unsettled-questions": TableShape(
+        "Only the questions the first try did not settle", methods.HARD, methods.hard
+    ),
+    "wrong-answers": TableShape("Wrong answers by cause", methods.FAILED, methods.failed),
+    "runs": TableShape("What was run", records.RUN, overall=records.accounted),
 }
 
 
@@ -60,19 +62,18 @@ def make_all(material: Material) -> list[Table]:
 
 def fill(
     name: str,
-    shape: Shape,
-    found: Sequence[Group],
+    shape: TableShape,
+    found: Sequence[ModelTask],
     material: Material,
     *,
-    chosen: Budgets = (),
+    chosen: ShownBudgets = (),
     wanted: str = "any run",
     notes: Sequence[str] = (),
 ) -> Table:
     """A shape filled with groups: their names in columns of their own where they are several."""
     notes = [*_criteria(found), *notes]
     if not found:
-        rows = [Row((wanted, *[NOT_RUN] * (len(shape.columns) - 1)))]
-        return Table(name, shape.title, shape.columns, tuple(rows), tuple(notes))
+        return Table(name, shape.title, shape.columns, (not_run(shape.columns, wanted),), tuple(notes))
     if shape.overall is not None:
         return _finished(
             Table(name, shape.title, shape.columns, tuple(shape.overall(found, chosen))), notes, material
@@ -92,11 +93,11 @@ def fill(
     return _finished(Table(name, shape.title, columns, tuple(rows)), notes, material)
 
 
-def _named(rows: Sequence[Row], group: Group) -> list[Row]:
+def _named(rows: Sequence[TableRow], group: ModelTask) -> list[TableRow]:
     return [replace(row, key={"model": group.model, "task": group.task, **row.key}) for row in rows]
 
 
-def _criteria(found: Sequence[Group]) -> list[str]:
+def _criteria(found: Sequence[ModelTask]) -> list[str]:
     """What 'ended' means here: printed with every table, since two meanings are in use."""
     seen = {a.criterion for g in found for a in g.single if a.ended is not None}
     return [f"ended: {' / '.join(sorted(seen))}"] if seen else []

@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from thinkcap.diagnose.pairs import Comparisons, aligned_or_none, compare
-from thinkcap.diagnose.runs import configurations
+from thinkcap.diagnose.runs import by_model_and_task, configurations
 from thinkcap.logs.arms import Arm
 from thinkcap.report.material import Material
 
 
 @dataclass(frozen=True)
-class Group:
+class ModelTask:
     """One model on one task. `arms` has each configuration once, seeds pooled; `single` has every run apart."""
 
     model: str
@@ -50,13 +50,10 @@ class Group:
         return sorted(found, key=lambda a: (a.budget or 0, a.name))
 
 
-def groups(material: Material) -> list[Group]:
-    by: dict[tuple[str, str], list[Arm]] = {}
-    for arm in material.records.arms:
-        by.setdefault((arm.model, arm.task), []).append(arm)
+def groups(material: Material) -> list[ModelTask]:
     return [
-        Group(model, task, tuple(arms), material.comparisons.of(model, task))
-        for (model, task), arms in sorted(by.items())
+        ModelTask(*key, tuple(arms), material.comparisons.of(*key))
+        for key, arms in by_model_and_task(material.records.arms).items()
     ]
 
 

@@ -1,19 +1,19 @@
 """A table: columns that know how their values are written, rows that know where they came from.
 
-Table("demo", "A demo", (Column("acc", "percent"),), (Row((0.931,)),)).texts()
+Table("demo", "A demo", columns("method, acc: percent"), (TableRow(("iris", 0.931)),)).texts()
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from thinkcap.core.types import EMPTY
 from thinkcap.logs.arms import Arm
 
-Kind = Literal["text", "count", "percent", "points", "share", "number", "p", "interval"]
+CellKind = Literal["text", "count", "percent", "points", "share", "number", "p", "interval"]
 
 
 class NotRun:
@@ -31,12 +31,22 @@ BLANK = ""
 @dataclass(frozen=True)
 class Column:
     name: str
-    kind: Kind = "text"
+    kind: CellKind = "text"
     """percent and points are kept as shares (0.931) and written times 100; an interval is a pair of shares."""
 
 
+def columns(declared: str) -> tuple[Column, ...]:
+    """`"method, cap: count, acc: percent"`: names with the kind of their values, text where none is given."""
+    found = []
+    for word in declared.split(", "):
+        name, _, kind = word.partition(": ")
+        assert kind in ("", *get_args(CellKind)), word
+        found.append(Column(name, cast(CellKind, kind or "text")))
+    return tuple(found)
+
+
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     cells: tuple[Any, ...]
     key: Mapping[str, Any] = EMPTY
     """What names the row within its table: mode, budget, method, level ..."""
@@ -44,12 +54,17 @@ class Row:
     """The records it was computed from."""
 
 
+def not_run(columns: Sequence[Column], *known: Any, key: Mapping[str, Any] = EMPTY) -> TableRow:
+    """A row of which only the first cells are known; what is missing was not run."""
+    return TableRow((*known, *[NOT_RUN] * (len(columns) - len(known))), key)
+
+
 @dataclass(frozen=True)
 class Table:
     name: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()
     flagged: frozenset[int] = field(default_factory=frozenset)
     """Rows from other hardware than most of the table."""
@@ -70,7 +85,7 @@ class Table:
         return [row.cells[at] for row in self.rows]
 
 
-def written(value: Any, kind: Kind) -> str:
+def written(value: Any, kind: CellKind) -> str:
     if value is NOT_RUN:
         return "not run"
     if value is None:
@@ -98,7 +113,7 @@ def _fixed(value: float, digits: int) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def plain(value: Any, kind: Kind) -> list[str]:
+def plain(value: Any, kind: CellKind) -> list[str]:
     """For CSV: full precision, percents as percents, an interval as two values."""
     if value is NOT_RUN:
         return ["not run"] * (2 if kind == "interval" else 1)

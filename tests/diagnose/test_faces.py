@@ -1,0 +1,33 @@
+"""What a room's first page names is all that other rooms import from it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[2] / "src" / "thinkcap"
+
+
+def imported(room: str) -> set[tuple[str, str]]:
+    """(importing room, module of `room`) of every import from outside."""
+    found = set()
+    for path in SRC.rglob("*.py"):
+        where = path.relative_to(SRC).parts[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if where != room and isinstance(node, ast.ImportFrom) and node.module:
+                inside = re.match(rf"thinkcap\.{room}\.(\w+)", node.module)
+                found |= {(where, inside[1])} if inside else set()
+    return found
+
+
+@pytest.mark.parametrize("room", ["diagnose", "verdict", "report"])
+def test_other_rooms_import_what_the_face_names(room: str) -> None:
+    face = ast.get_docstring(ast.parse((SRC / room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    listed = face.partition("Others import:")[2]
+    everybody, _, verdict_too = listed.partition(";\n`verdict` alone")
+    for where, module in imported(room):
+        allowed = everybody + (verdict_too if where == "verdict" else "")
+        assert f"`{module}`" in allowed, f"{where} imports {module} of {room}"
