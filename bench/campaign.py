@@ -53,6 +53,13 @@ SUITES = (
         "docs/serve.md",
     ),
     Suite(
+        "wires",
+        "chat, responses and messages keep one contract under random caps, budgets, efforts and streams",
+        "bench/gateway_wires.py --requests {2000}",
+        30,
+        "docs/serve.md",
+    ),
+    Suite(
         "json",
         "answers under a JSON schema are complete, and about as right as answers in words",
         "bench/json_answers.py --requests {500}",

@@ -1,10 +1,11 @@
 """What the gateway costs: requests/s, added latency, first chunk and memory, against LiteLLM's proxy and a bare
 pass-through, all in one run on one stub server.
 
-    python bench/gateway_overhead.py --litellm VENV/bin/litellm [--seconds 5] [--json out.json]
+    python bench/gateway_overhead.py --litellm VENV/bin/litellm [--wire messages] [--seconds 5] [--json out.json]
 
 The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out
-where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own).
+where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own). The stub and
+the pass-through speak chat only; with another `--wire` the two gateways translate it, the others are asked in chat.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ import uvloop
 from thinkcap.gateway.auth import hashed
 
 HERE = Path(__file__).parent
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+ENDS = {"chat": b"[DONE]", "responses": b"response.completed", "messages": b"message_stop"}
+"""What the last event of a stream holds."""
 LEVELS = (1, 32, 256)
 KEY = "sk-" + secrets.token_hex(32)
 BARE = """
@@ -92,8 +96,11 @@ def running(command: list[str], port: int, **env: str) -> Iterator[int]:
 class Asker(asyncio.Protocol):
     """One connection: asks, reads until the answer is complete, asks again. Times go into `times`."""
 
-    def __init__(self, request: bytes, stream: bool, until: float, times: list[tuple[float, float, bool]]) -> None:
-        self.request, self.stream, self.until, self.times = request, stream, until, times
+    def __init__(
+        self, request: bytes, end: bytes | None, until: float, times: list[tuple[float, float, bool]]
+    ) -> None:
+        """`end` is in the last event of a stream; None: the answer comes whole."""
+        self.request, self.end, self.until, self.times = request, end, until, times
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.failed = 0
         self.warm = False
@@ -111,8 +118,8 @@ class Asker(asyncio.Protocol):
         if not self.first:
             self.first = time.perf_counter()
         self.held += data
-        if self.stream:
-            if b"[DONE]" not in self.held or not self.held.endswith(b"0\r\n\r\n"):
+        if self.end is not None:
+            if self.end not in self.held or not self.held.endswith(b"0\r\n\r\n"):
                 return
         else:
             at = self.held.find(b"\r\n\r\n")
@@ -134,21 +141,23 @@ class Asker(asyncio.Protocol):
             self.done.set_result(None)
 
 
-async def load(port: int, connections: int, stream: bool, seconds: float) -> dict[str, float]:
-    body = json.dumps(
-        {
-            "model": "stub",
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {"role": "user", "content": "What is 6 x 7?"},
-            ],
-            "max_tokens": 64,
-            "temperature": 0,
-            **({"stream": True} if stream else {}),
-        }
-    ).encode()
+def asked(wire: str, stream: bool) -> bytes:
+    system, user = "Be brief.", {"role": "user", "content": "What is 6 x 7?"}
+    said: dict[str, Any] = {"model": "stub", "temperature": 0, **({"stream": True} if stream else {})}
+    if wire == "responses":
+        said |= {"instructions": system, "input": [user], "max_output_tokens": 64}
+    elif wire == "messages":
+        said |= {"system": system, "messages": [user], "max_tokens": 64}
+    else:
+        said |= {"messages": [{"role": "system", "content": system}, user], "max_tokens": 64}
+    return json.dumps(said).encode()
+
+
+async def load(port: int, connections: int, stream: bool, seconds: float, wire: str = "chat") -> dict[str, float]:
+    body = asked(wire, stream)
+    end = ENDS[wire] if stream else None
     head = (
-        f"POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
+        f"POST {PATHS[wire]} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
         f"Authorization: Bearer {KEY}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     times: list[tuple[float, float, bool]] = []
@@ -157,7 +166,7 @@ async def load(port: int, connections: int, stream: bool, seconds: float) -> dic
     askers = [
         (
             await loop.create_connection(
-                lambda: Asker(head.encode() + body, stream, started + seconds, times), "127.0.0.1", port
+                lambda: Asker(head.encode() + body, end, started + seconds, times), "127.0.0.1", port
             )
         )[1]
         for _ in range(connections)
@@ -205,6 +214,7 @@ def cpu_s(pid: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--litellm", help="path of the litellm program")
+    parser.add_argument("--wire", choices=PATHS, default="chat")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
@@ -242,25 +252,26 @@ def main() -> None:
                 LITELLM_MASTER_KEY=KEY,
             )
             time.sleep(5)
-        results = measure(servers, args.seconds)
+        results = measure(servers, args.seconds, args.wire)
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))
     show(results)
 
 
-def measure(servers: dict[str, tuple[int, int]], seconds: float) -> list[dict[str, Any]]:
+def measure(servers: dict[str, tuple[int, int]], seconds: float, wire: str) -> list[dict[str, Any]]:
     results = []
+    spoken = {name: wire if name in ("thinkcap", "litellm") else "chat" for name in servers}
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         for name, (port, _) in servers.items():
-            runner.run(load(port, 1, False, 1.0))
-            runner.run(load(port, 8, True, 1.0))
+            runner.run(load(port, 1, False, 1.0, spoken[name]))
+            runner.run(load(port, 8, True, 1.0, spoken[name]))
             print(f"{name} is warm", file=sys.stderr)
         for stream in (False, True):
             for connections in LEVELS:
                 base: dict[str, float] = {}
                 for name, (port, pid) in servers.items():
                     before = cpu_s(pid) if pid else 0.0
-                    found = runner.run(load(port, connections, stream, seconds))
+                    found = runner.run(load(port, connections, stream, seconds, spoken[name]))
                     found["cpu_us"] = 1e6 * (cpu_s(pid) - before) / found["requests"] if pid else 0.0
                     base = base or found
                     row = {"server": name, "stream": stream, "connections": connections, **found}
@@ -280,6 +291,13 @@ def show(results: list[dict[str, Any]]) -> None:
         print(f"{row['server']:10}{'yes' if row['stream'] else 'no':>8}{row['connections']:>7}{cells}")
     by = {(r["server"], r["stream"], r["connections"]): r for r in results}
     for (server, stream, connections), row in by.items():
+        bare = by.get(("bare", stream, connections))
+        if server == "thinkcap" and bare is not None:
+            print(
+                f"thinkcap against the bare pass-through, {'stream' if stream else 'whole'}, {connections}: "
+                f"{row['requests_per_s'] / bare['requests_per_s']:.2f} of the requests/s, "
+                f"{row['cpu_us'] / bare['cpu_us']:.2f} times its processor time"
+            )
         other = by.get(("litellm", stream, connections))
         if server != "thinkcap" or other is None:
             continue

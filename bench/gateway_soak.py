@@ -1,15 +1,17 @@
 """Many streams held at once, and a server that dies, stalls and stutters on cue: does everybody get an end?
 
-    python bench/gateway_soak.py [--streams 1000] [--seconds 60] [--faults 200]
+    python bench/gateway_soak.py [--streams 1000] [--seconds 60] [--faults 200] [--policy nothink]
 
 Every client must get a complete answer or a proper error, nothing may hang, and memory must stay flat. Streams go
-by the relay (policies of one call); `--policy two_pass` sends them through the engine instead.
+by the relay (policies of one call); `--policy two_pass` sends them through the engine instead. They are spread
+over the three wires.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import random
 import signal
@@ -30,11 +32,22 @@ FAULTS = ("kill", "reset", "half", "stall")
 STALL_S = 5.0
 
 
+WIRES = {
+    "/chat/completions": ("messages", "max_tokens", '"content"'),
+    "/responses": ("input", "max_output_tokens", "response.output_text.delta"),
+    "/messages": ("messages", "max_tokens", "text_delta"),
+}
+"""What a question and the cap are called, and what an event with a word of the answer holds."""
+_turn = itertools.cycle(WIRES)
+
+
 async def stream(session: aiohttp.ClientSession, address: str, model: str, text: str, wait_s: float) -> str:
     """`complete`, `error` (proper, in either form), or what was wrong with the end."""
-    body = {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 64, "stream": True}
+    path = next(_turn)
+    asked, cap, word = WIRES[path]
+    body = {"model": model, asked: [{"role": "user", "content": text}], cap: 64, "stream": True}
     try:
-        async with asyncio.timeout(wait_s), session.post(f"{address}/chat/completions", json=body) as reply:
+        async with asyncio.timeout(wait_s), session.post(address + path, json=body) as reply:
             raw = await reply.read()
             status = reply.status
     except TimeoutError:
@@ -44,11 +57,14 @@ async def stream(session: aiohttp.ClientSession, address: str, model: str, text:
     if status != 200:
         return "error" if json.loads(raw)["error"]["code"] else "nameless error"
     datas = [line[6:] for line in raw.decode().splitlines() if line.startswith("data: ")]
-    if datas[-1] == "[DONE]":
-        last = json.loads(datas[-2])
-        words = sum('"content"' in d for d in datas)
-        return "complete" if last.get("thinkcap") and words > 1 else "empty"
-    return "error" if "error" in json.loads(datas[-1]) else "torn"
+    events = [json.loads(data) for data in datas if data != "[DONE]"]
+    if "error" in events[-1]:
+        return "error"
+    told = any(e.get("thinkcap") or e.get("response", {}).get("thinkcap") for e in events)
+    ended = datas[-1] == "[DONE]" or events[-1]["type"] in ("response.completed", "message_stop")
+    if not ended or not told:
+        return "torn"
+    return "complete" if sum(word in data for data in datas) > 1 else "empty"
 
 
 async def hold(address: str, pid: int, model: str, many: int, seconds: float) -> dict[str, Any]:

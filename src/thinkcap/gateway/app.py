@@ -35,6 +35,7 @@ from thinkcap.gateway.wires.retold import FIELDS, retold, retold_stream
 
 log = logging.getLogger("thinkcap.gateway")
 
+_WATCHED_AFTER_S = 0.02
 _SSE: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -285,7 +286,7 @@ class _Response:
 class _cancel_on_disconnect:  # noqa: N801 - used as a verb
     """Cancels what is inside as soon as the client hangs up, and with it the work upstream."""
 
-    __slots__ = ("_gone", "_metrics", "_receive", "_response", "_task", "_watcher")
+    __slots__ = ("_gone", "_metrics", "_receive", "_response", "_soon", "_task", "_watcher")
 
     def __init__(self, receive: Receive, response: _Response, metrics: Metrics) -> None:
         self._receive = receive
@@ -297,19 +298,26 @@ class _cancel_on_disconnect:  # noqa: N801 - used as a verb
         task = asyncio.current_task()
         assert task is not None
         self._task = task
-        self._watcher: asyncio.Future[MutableMapping[str, Any]] = asyncio.ensure_future(self._receive())
-        self._watcher.add_done_callback(self._left)
+        self._watcher: asyncio.Future[MutableMapping[str, Any]] | None = None
+        # A task for every request costs more than most of what follows; answers that take longer pay it easily.
+        self._soon = asyncio.get_running_loop().call_later(_WATCHED_AFTER_S, self._watch)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         self._response.done = True
-        self._watcher.cancel()
+        self._soon.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
         if not self._gone or not isinstance(error, asyncio.CancelledError):
             return False
         self._task.uncancel()
         self._metrics.disconnects.inc()
         return True
+
+    def _watch(self) -> None:
+        self._watcher = asyncio.ensure_future(self._receive())
+        self._watcher.add_done_callback(self._left)
 
     def _left(self, watcher: asyncio.Future[MutableMapping[str, Any]]) -> None:
         if not watcher.cancelled() and not self._response.done:

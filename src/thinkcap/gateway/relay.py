@@ -17,7 +17,7 @@ import msgspec
 
 from thinkcap.core.errors import EngineError, EngineGarbled, EngineUnreachable
 from thinkcap.core.types import Mode
-from thinkcap.engines.answers import CUT, REPETITION, ChatAnswer, Usage, read_answer
+from thinkcap.engines.answers import CUT, REPETITION, ChatAnswer, Usage, decoded, read_answer
 from thinkcap.engines.client import Client
 from thinkcap.gateway import replies
 from thinkcap.gateway.call import KNOBS, Call
@@ -57,20 +57,22 @@ class Relay:
 
     async def whole(self, call: Call, choice: Choice, cap: int, fields: Sequence[str]) -> tuple[bytes, bytes]:
         raw, answer = await self._client.send(self._path, self._body(call, choice, cap), self._read)
-        one, body = answer.choices[0], msgspec.json.decode(raw)
+        one = answer.choices[0]
         tokens = answer.usage.completion_tokens if answer.usage else None
         finish = str(one.finish_reason)
         if finish == REPETITION:
-            body = msgspec.json.decode(known_finish(raw))
+            raw = known_finish(raw)
         if tokens is not None and tokens > cap:
-            finish, body = "length", cut(body, tokens, cap)
-            one = msgspec.convert(body, ChatAnswer).choices[0]
+            finish, body = "length", cut(msgspec.json.decode(raw), tokens, cap)
+            raw, one = replies.encode(body), msgspec.convert(body, ChatAnswer).choices[0]
         if not one.text.answers:
             raise replies.no_answer(finish == "length", cap)
         about = self._about(call, choice, cap, finish, answer.usage, one.text.content or "")
         if fields:
-            body = renamed(body, fields)
-        return replies.encode({**body, "thinkcap": about}), replies.header(about)
+            raw = replies.encode(renamed(msgspec.json.decode(raw), fields))
+        # The server's own bytes with one field more; an answer that was read is never the empty object.
+        told = raw.rstrip()[:-1] + b',"thinkcap":' + replies.encode(about) + b"}"
+        return told, replies.header(about)
 
     async def streamed(self, call: Call, choice: Choice, cap: int, fields: Sequence[str]) -> AsyncIterator[bytes]:
         """Events as they come; the first yield holds the first that shows anything."""
@@ -99,7 +101,9 @@ class Relay:
 
     @staticmethod
     def _read(raw: bytes) -> tuple[bytes, ChatAnswer]:
-        return raw, read_answer(raw)
+        """The answer, and bytes that any client can read: fields nobody here looks at may hold no text."""
+        answer = read_answer(raw)
+        return (raw if raw.isascii() else replies.encode(decoded(raw))), answer
 
     def _body(self, call: Call, choice: Choice, cap: int) -> bytes:
         assert call.raw is not None

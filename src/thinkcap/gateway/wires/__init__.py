@@ -22,6 +22,8 @@ _BARE = frozenset(("/completions", "/embeddings", "/models", f"{messages.PATH}/c
 
 def canonical(path: str) -> str:
     """The path as it is known here, for base URLs with `/v1`, without it, and with it twice."""
+    if path in WIRES:
+        return path
     bare = path
     while bare.startswith(_ROOT + "/"):
         bare = bare[len(_ROOT) :]

@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from thinkcap.core.types import EMPTY
-from thinkcap.gateway.call import NO_WISHES, Call, Effort, Wishes
+from thinkcap.gateway.call import KNOBS, NO_WISHES, Call, Effort, Wishes
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import DONE, Finished, Wire, encode, usage
-from thinkcap.gateway.wires.knobs import Budget, Reasoning, ThinkingField, wished
+from thinkcap.gateway.wires.knobs import SILENT, Budget, Reasoning, ThinkingField, wished
 from thinkcap.gateway.wires.reading import converted, read_as
 
 PATH = "/v1/chat/completions"
@@ -194,14 +194,16 @@ def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], 
 def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap: int | None, size: int) -> Call:
     kwargs = asked.chat_template_kwargs or {}
     wanted = asked.response_format
-    wish = wished(
-        asked.reasoning,
-        asked.thinking,
-        efforts=(asked.reasoning_effort,),
-        budgets=(asked.thinking_token_budget, asked.thinking_budget, asked.reasoning_budget_tokens),
-        switch=asked.enable_thinking,
-        shown=asked.include_reasoning,
-    )
+    wish = SILENT
+    if not raw.keys().isdisjoint(KNOBS):
+        wish = wished(
+            asked.reasoning,
+            asked.thinking,
+            efforts=(asked.reasoning_effort,),
+            budgets=(asked.thinking_token_budget, asked.thinking_budget, asked.reasoning_budget_tokens),
+            switch=asked.enable_thinking,
+            shown=asked.include_reasoning,
+        )
     stop = asked.stop
     stops = () if not stop else (stop,) if isinstance(stop, str) else tuple(word for word in stop if word)
     return Call(
@@ -239,8 +241,8 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
 
 def _options(raw: dict[str, Any], asked: ChatRequest, stops: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {"stop": list(stops)} if stops else {}
-    for name, silent in _SILENT.items():
-        if getattr(asked, name) not in (None, *silent):
+    for name in _SILENT.keys() & raw.keys():
+        if getattr(asked, name) not in (None, *_SILENT[name]):
             found[name] = raw[name]
     if asked.logprobs:
         found |= {"logprobs": True, **({"top_logprobs": asked.top_logprobs} if asked.top_logprobs else {})}

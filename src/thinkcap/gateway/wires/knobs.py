@@ -45,6 +45,9 @@ class Wish:
     hidden: bool = False
 
 
+SILENT = Wish()
+
+
 def wished(
     reasoning: Reasoning | None,
     thinking: ThinkingField | None,
