@@ -5,7 +5,7 @@ pass-through, all in one run on one stub server.
 
 The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out
 where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own). The stub and
-the pass-through speak chat only; with another `--wire` the two gateways translate it, the others are asked in chat.
+the pass-through speak chat only: with another `--wire` the two gateways translate, the others are asked in chat.
 """
 
 from __future__ import annotations

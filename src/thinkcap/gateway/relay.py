@@ -26,6 +26,7 @@ from thinkcap.gateway.inspector import StreamError, StreamInspector, cut, known_
 from thinkcap.gateway.metrics import Metrics
 
 _READY_S = 2.0
+_OURS = b'"thinkcap"'
 
 
 class Relay:
@@ -103,7 +104,10 @@ class Relay:
     def _read(raw: bytes) -> tuple[bytes, ChatAnswer]:
         """The answer, and bytes that any client can read: fields nobody here looks at may hold no text."""
         answer = read_answer(raw)
-        return (raw if raw.isascii() else replies.encode(decoded(raw))), answer
+        if raw.isascii() and _OURS not in raw:
+            return raw, answer
+        # Behind another gateway there is one field of that name, not two.
+        return replies.encode({k: v for k, v in decoded(raw).items() if k != "thinkcap"}), answer
 
     def _body(self, call: Call, choice: Choice, cap: int) -> bytes:
         assert call.raw is not None
