@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from thinkcap.core.engine import Prompt
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.flow import drive
 from thinkcap.core.prompts import PROMPTS
-from thinkcap.core.types import Question
+from thinkcap.core.types import Question, Request
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.policies.close import SENTENCES
 from thinkcap.policies.registry import policy
@@ -45,3 +46,32 @@ async def test_a_level_of_effort_reaches_every_request_or_is_refused() -> None:
     engine.card = replace(engine.card, levels=("low", "high"))
     run = await drive(policy("close(effort=low,reserve=60)")(QUESTION, 200), engine, cap=200)
     assert {step.request.effort for step in run.steps} == {"low"}
+
+
+async def test_every_policy_takes_a_level_of_effort() -> None:
+    engine = ScriptedEngine(script)
+    engine.card = replace(engine.card, levels=("low", "high"))
+    run = await drive(policy("iris(effort=high)")(QUESTION, 200), engine, cap=200)
+    efforts = {(step.request.mode, step.request.effort) for step in run.steps}
+    assert ("think", "high") in efforts
+    assert {effort for mode, effort in efforts if mode == "nothink"} <= {""}
+
+
+async def test_where_only_effort_can_be_set_a_pass_without_thinking_has_the_least_of_it() -> None:
+    asked: list[str] = []
+
+    class Listening(ScriptedEngine):
+        async def prompt(self, request: Request) -> Prompt:
+            asked.append(f"{request.mode} {request.effort}".strip())
+            return await super().prompt(request)
+
+    engine = Listening(lambda prompt: "<think>2+3</think>5", switch="none")
+    engine.card = replace(engine.card, levels=("low", "high"))
+    assert engine.card.least == "low"
+    assert engine.card.to_dict()["nothink_as"] == "think(effort=low)"
+    run = await drive(policy("iris(first=60)")(QUESTION, 200), engine, cap=200)
+    assert run.answer.text == "5"
+    assert asked[0] == "think low"
+    engine.card = replace(engine.card, levels=())
+    with pytest.raises(Unsupported, match="always thinks and has no 'nothink' mode"):
+        await drive(policy("iris")(QUESTION, 200), engine, cap=200)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from markups import Markup, gguf_of, hf_of
 
 from thinkcap.model import pebble_gguf, pebble_hf
 
@@ -34,20 +35,22 @@ class Server:
     log: Path
 
 
-def command(kind: str, port: int) -> tuple[list[str], str]:
-    """What starts it, and the model's name there."""
+def command(kind: str, port: int, folder: Path, markup: Markup | None) -> tuple[list[str], str]:
+    """What starts it, and the model's name there; `markup`: with the bundled model's tags called otherwise."""
     if kind == "vllm":
         if importlib.util.find_spec("vllm") is None:
             pytest.skip("needs vLLM's CPU build; `make test-servers` installs it")
-        words = ["-m", "vllm.entrypoints.openai.api_server", "--model", str(pebble_hf())]
+        words = ["-m", "vllm.entrypoints.openai.api_server", "--model", str(_hf(folder, markup))]
         words += ["--served-model-name", "pebble", "--dtype", "float32", "--max-num-seqs", "64"]
-        words += ["--max-model-len", str(CONTEXT), "--reasoning-parser", "qwen3", "--enforce-eager"]
+        words += ["--max-model-len", str(CONTEXT), "--enforce-eager"]
+        words += [] if markup else ["--reasoning-parser", "qwen3"]
         words += ["--distributed-executor-backend", "uni"]
         return [sys.executable, *words, "--host", "127.0.0.1", "--port", str(port)], "pebble"
     if kind == "llama":
+        weights = gguf_of(folder, markup) if markup else pebble_gguf()
         script = (
             "import signal; from pathlib import Path; from thinkcap.engines.llamacpp import start_server; "
-            f"server = start_server(Path({str(pebble_gguf())!r}), {CONTEXT}, 8, 1, {KEY!r}); "
+            f"server = start_server(Path({str(weights)!r}), {CONTEXT}, 8, 1, {KEY!r}); "
             "print(server.listening_address, flush=True); signal.pause()"
         )
         return [sys.executable, "-c", script], ""
@@ -55,14 +58,18 @@ def command(kind: str, port: int) -> tuple[list[str], str]:
     if not script.exists() and not shutil.which("transformers"):
         pytest.skip("needs transformers; `make test-servers` installs it")
     words = ["serve", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu", "--dtype", "float32"]
-    return [str(script), *words], str(pebble_hf())
+    return [str(script), *words], str(_hf(folder, markup))
 
 
-def launch(kind: str, folder: Path) -> tuple[subprocess.Popen[bytes], Server]:
+def _hf(folder: Path, markup: Markup | None) -> Path:
+    return hf_of(folder, markup) if markup else pebble_hf()
+
+
+def launch(kind: str, folder: Path, markup: Markup | None = None) -> tuple[subprocess.Popen[bytes], Server]:
     """In a process group of its own; returns when it answers."""
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    words, name = command(kind, port)
+    words, name = command(kind, port, folder, markup)
     log = folder / "server.log"
     env = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     # `transformers serve` lists its cache, and fails where there is none.

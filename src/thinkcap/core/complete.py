@@ -11,7 +11,7 @@ from dataclasses import replace
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.stopping import stopped
-from thinkcap.core.thinking import Splitter, split
+from thinkcap.core.thinking import Splitter, split, thought_spans
 from thinkcap.core.types import GREEDY, NOTHING, Completion, Mode, Request, Span
 
 
@@ -27,6 +27,15 @@ def check_mode(card: EngineCard, mode: Mode) -> None:
             f"model '{card.model}' always thinks and has no '{mode}' mode; "
             f"use policies that only think, or allow an empty think block (--nothink-by block)"
         )
+
+
+def _possible(card: EngineCard, request: Request) -> Request:
+    """Where only effort can be set, a pass without thinking is one with the least of it: the card says so."""
+    if request.mode == "nothink" and card.least:
+        return replace(request, mode="think", effort=card.least)
+    check_mode(card, request.mode)
+    check_effort(card, request.effort)
+    return request
 
 
 def check_wishes(card: EngineCard, request: Request) -> None:
@@ -46,8 +55,7 @@ def check_wishes(card: EngineCard, request: Request) -> None:
 async def complete(engine: Engine, request: Request, emit: Emit | None = None) -> Completion:
     """One request through an engine, thought and answer parted, tokens counted."""
     card = engine.card
-    check_mode(card, request.mode)
-    check_effort(card, request.effort)
+    request = _possible(card, request)
     if request.prefill and not card.prefills:
         raise Unsupported(
             f"stage '{request.stage}' begins the assistant's turn, which '{card.engine}' at '{card.model}' "
@@ -75,20 +83,25 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         output = await stopped(output, prompt, engine.read)
     if emit:
         splitter.finish(emit)
+    spans: Spans = []
     if output.ids is None and (output.thought is not None or output.answer is not None):
         thought, answer = output.thought, output.answer
+        thinking = answer is None
     else:
         thought, answer = split(output.text, marks, request.mode, prompt.opened, prompt.closed)
+        spans = thought_spans(output.text, marks, request.mode, prompt.opened, prompt.closed)
+        thinking = bool(spans) and spans[-1][1] is None
     return Completion(
         text=output.text,
         ended=output.ended,
         generated=output.tokens,
         thought=thought,
         answer=answer,
+        thinking=thinking,
         ids=output.ids,
         forced=forced,
         fresh=output.fresh,
-        think_tokens=_think_tokens(output, card, thought, answer),
+        think_tokens=await _think_tokens(engine, output, spans, thought, answer),
         prompt_tokens=output.prompt_tokens or prompt.tokens,
         reread_tokens=sum(len(p) for p in (*request.inserts, *request.prefill) if isinstance(p, Span)),
         origin=output.origin,
@@ -101,12 +114,35 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
     )
 
 
-def _think_tokens(output: Output, card: EngineCard, thought: str | None, answer: str | None) -> int:
+Spans = list[tuple[int, int | None]]
+
+
+async def _think_tokens(
+    engine: Engine, output: Output, spans: Spans, thought: str | None, answer: str | None
+) -> int:
+    """Tokens of all thoughts, their marks included: exact where there are ids, however many a mark takes."""
     if thought is None:
         return 0
     if answer is None:
         return output.tokens
-    if output.ids is not None and card.close_id in output.ids:
-        return output.ids.index(card.close_id) + 1
-    # A tag of several tokens, or a server that hides them: its own count, or a share by length.
+    ids, close_id = output.ids, engine.card.close_id
+    if ids is not None and len(spans) == 1 and close_id in ids:
+        return ids.index(close_id) + 1
+    if ids is not None and spans and await engine.read(ids) == output.text:
+        ends = [output.tokens if end is None else await _reaching(engine, ids, end) for _, end in spans]
+        starts = [await _reaching(engine, ids, start) for start, _ in spans]
+        return sum(ends) - sum(starts)
+    # A server that hides its tokens: its own count, or a share by length.
     return output.think_tokens or round(output.tokens * len(thought) / max(1, len(thought) + len(answer)))
+
+
+async def _reaching(engine: Engine, ids: tuple[int, ...], characters: int) -> int:
+    """The fewest tokens that spell so many characters of a text."""
+    low, high = 0, len(ids) if characters else 0
+    while low < high:
+        middle = (low + high) // 2
+        if len(await engine.read(ids[:middle])) < characters:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -76,6 +76,11 @@ class EngineCard:
         return ("think",) if self.switch == "none" else ("think", "nothink")
 
     @property
+    def least(self) -> str:
+        """The level of effort that a pass without thinking gets where thinking cannot be turned off."""
+        return self.levels[0] if self.switch == "none" and self.levels else ""
+
+    @property
     def open_tag(self) -> str:
         return self.marks.open_tag
 
@@ -92,7 +97,8 @@ class EngineCard:
         return prompts.saying(**ours) if ours else prompts
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "open_tag": self.open_tag, "close_tag": self.close_tag}
+        marks = {"open_tag": self.open_tag, "close_tag": self.close_tag}
+        return {**asdict(self), **marks} | ({"nothink_as": f"think(effort={self.least})"} if self.least else {})
 
 
 @dataclass(frozen=True)

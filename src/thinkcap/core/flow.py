@@ -99,6 +99,35 @@ def same(a: str | None, b: str | None, question: Question) -> Generator[Same, An
     return a == b or bool((yield Same(a, b, question.kind)))
 
 
+def at_effort(policy: Policy, level: str) -> Policy:
+    """The same policy with every thought at this level of the model's own, unless a pass has set one itself."""
+
+    def leveled(question: Question, cap: int) -> Flow:
+        flow, reply, error = policy(question, cap), None, None
+        try:
+            while True:
+                try:
+                    effect = flow.throw(error) if error else flow.send(reply)
+                except StopIteration as stop:
+                    answer: Answer = stop.value
+                    return answer
+                if isinstance(effect, Ask):
+                    effect = Ask(tuple(_leveled(r, level) for r in effect.requests))
+                reply = error = None
+                try:
+                    reply = yield effect
+                except EngineError as err:
+                    error = err
+        finally:
+            flow.close()
+
+    return leveled
+
+
+def _leveled(request: Request, level: str) -> Request:
+    return replace(request, effort=request.effort or level) if request.mode == "think" else request
+
+
 @dataclass(frozen=True)
 class Piece:
     """A piece of text a reader may see now."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -98,6 +98,22 @@ def parts(
         answer if answer or (reader.answer_seen and not calls) else None,
         calls or None,
     )
+
+
+def thought_spans(
+    text: str, marks: Marks = PLAIN, mode: Mode = "think", opened: bool = False, closed: bool = False
+) -> list[tuple[int, int | None]]:
+    """Where in a text its thoughts stand, their marks included; None: the last one is still open at its end.
+
+    >>> thought_spans("<think>2+3</think>5")
+    [(0, 18)]
+    >>> thought_spans("2+3</think>5\\n<think>hm", opened=True)
+    [(0, 11), (13, None)]
+    """
+    reader = _Reader(marks, mode, opened, closed, lambda channel, piece: None)
+    reader.take(text)
+    reader.finish()
+    return [(start, end) for start, end in reader.spans]
 
 
 class Parted(NamedTuple):
@@ -227,6 +243,9 @@ class _Reader:
     send: Callable[[str, str], None]
     thought_seen: bool = False
     answer_seen: bool = False
+    spans: list[tuple[int, int | None]] = field(default_factory=list)
+    _gone: int = 0
+    """Characters before those held."""
     _state: str = "start"
     _held: str = ""
     _kept: int = 0
@@ -261,6 +280,8 @@ class _Reader:
         while at is not None:
             at = self._start(at, final) if self._state == "start" else self._part(at, final)
         self._held = self._held[self._kept :]
+        self._gone += self._kept
+        self._kept = 0
 
     def _start(self, at: int, final: bool) -> int | None:
         """Before the first word: does the text open a thought?"""
@@ -274,6 +295,7 @@ class _Reader:
         if tag.startswith(body) and not final:
             return None
         if self.opened:
+            self.spans.append((0, None))
             self._enter("thought", trims=True)
         elif self.mode == "think" and tag.startswith(body):
             # Cut inside the opening mark, or before it.
@@ -328,10 +350,13 @@ class _Reader:
 
     def _met(self, mark: str, end: int) -> int:
         if self._state == "thought":
+            end = end if mark == self.marks.close_tag else end - len(mark)
+            self.spans[-1] = (self.spans[-1][0], self._gone + end)
             self._enter("answer", trims=True)
-            return end if mark == self.marks.close_tag else end - len(mark)
+            return end
         if mark == self.marks.open_tag:
             self.thought_seen = True
+            self.spans.append((self._gone + end - len(mark), None))
             self._enter("thought", trims=True)
             # A second thought begins on a line of its own.
             self._waiting = "\n" if self._thought_sent else ""

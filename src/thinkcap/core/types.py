@@ -154,6 +154,8 @@ class Completion:
     thought: str | None = None
     answer: str | None = None
     """What follows the thought; None when thinking never closed."""
+    thinking: bool = False
+    """It ends inside a thought, the first or a later one."""
     ids: tuple[int, ...] | None = None
     forced: int = 0
     """Tokens of ours that were put into the assistant's mouth for it; they count."""

@@ -8,9 +8,10 @@ these names and nothing behind them.
 from thinkcap.dialects.dialect import QWEN, Dialect
 from thinkcap.dialects.known import KNOWN
 from thinkcap.dialects.naming import chosen, named, of_model
+from thinkcap.dialects.ollama import of_show
 from thinkcap.dialects.recognising import recognised
 
-__all__ = ["KNOWN", "QWEN", "Dialect", "chosen", "named", "of_model", "of_template", "recognised"]
+__all__ = ["KNOWN", "QWEN", "Dialect", "chosen", "named", "of_model", "of_show", "of_template", "recognised"]
 
 
 def of_template(source: str, *, bos_token: str = "", eos_token: str = "") -> Dialect:

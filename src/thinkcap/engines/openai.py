@@ -21,7 +21,7 @@ from thinkcap.core.errors import ConfigError, EngineGarbled, EngineRefused, Unsu
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import GREEDY, Mode, Question, Request
-from thinkcap.dialects import chosen, of_model
+from thinkcap.dialects import Dialect, chosen, of_model, of_show, recognised
 from thinkcap.engines.calling import llama_server_calls, vllm_calls
 from thinkcap.engines.canary import Watched
 from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField
@@ -97,6 +97,8 @@ class _Facts:
     end: str = ""
     root: str = ""
     """What the server calls the place its weights came from."""
+    shown: Dialect | None = None
+    """What Ollama shows of the model's thinking."""
 
 
 def _address(model: str) -> tuple[str, str]:
@@ -153,7 +155,10 @@ async def _facts(client: Client, base: str, name: str) -> _Facts:
             template = str(told.get("chat_template") or "") or await asyncio.to_thread(_template_file, root)
             version_name = f"vllm {version['version']}"
             return _Facts("vllm", name, path, context, 64, version_name, template=template, root=root)
-    return _Facts("other", name, path, context, concurrency=8)
+    shown = await _shown(client, name) if entry.get("owned_by") in ("library", "ollama") else None
+    # `transformers serve` calls a model by its folder.
+    template = await asyncio.to_thread(_template_file, name) if name.startswith("/") else ""
+    return _Facts("other", name, path, context, concurrency=8, template=template, shown=shown)
 
 
 def _template_file(root: str) -> str:
@@ -186,6 +191,15 @@ async def _maybe(client: Client, path: str) -> Mapping[str, Any]:
     except (EngineRefused, EngineGarbled):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+async def _shown(client: Client, name: str) -> Dialect | None:
+    """Ollama's own account of a model; its template is in Go's syntax, so only some of it can be read."""
+    try:
+        told: Any = await client.post("/api/show", {"model": name}, lambda j: j)
+    except (EngineRefused, EngineGarbled):
+        return None
+    return of_show(told) if isinstance(told, dict) else None
 
 
 async def _returns_ids(client: Client, name: str) -> bool:
@@ -270,13 +284,17 @@ async def _by_behaviour(
     client: Client, facts: _Facts, nothink_by: NothinkBy, prompts: Prompts, dialect: str, opens: bool
 ) -> tuple[Speech, SwitchField]:
     """A server that shows no template: the known switches are tried on a short question."""
-    spoken = chosen(dialect) or of_model(facts.name) or COMMON
-    marks = spoken.marks
-    blank = Speech(spoken, "native", prompts, opens=opens)
+    told = chosen(dialect)
+    if told is None and facts.template:
+        told = await found_dialect(facts.template)
+    spoken = told or facts.shown or of_model(facts.name) or COMMON
+    opens = opens or (told is not None and spoken.prompt_opens_when_on)
+    texts: list[str] = []
     question = Question("probe", ({"role": "user", "content": "What is 17 + 25?"},))
 
     async def thinks(wire: SwitchField, mode: Mode) -> bool | None:
         """Whether a few tokens hold a thought; None where the server refuses the switch."""
+        blank = Speech(spoken, "native", prompts, opens=opens)
         engine = ChatEngine(client, _card(facts, blank, "chat"), blank, facts.name, wire, facts.path)
         request = Request(question, mode, _PROBE_TOKENS, stage="probe")
         try:
@@ -285,10 +303,17 @@ async def _by_behaviour(
             if err.status in (400, 422):
                 return None
             raise
-        inside = opens and marks.close_tag not in output.text
+        texts.append(output.text)
+        marks = spoken.marks
+        inside = opens and mode == "think" and marks.close_tag not in output.text
         return bool(output.thought) or output.text.lstrip().startswith(marks.open_tag or "\0") or inside
 
     native = await _wire(thinks) if nothink_by in ("auto", "native") else None
+    if native is None and spoken is COMMON and (shown := recognised(texts)) and shown.marks != COMMON.marks:
+        # Nobody says how it marks a thought, but its own words do.
+        named = ("open_tag", "close_tag", "open", "close", "answer_open", "answer_close", "answer_open_alone")
+        spoken = replace(COMMON, found_by="behaviour", **{name: getattr(shown, name) for name in named})
+        native = await _wire(thinks) if nothink_by in ("auto", "native") else None
     if nothink_by == "native" and not native:
         raise Unsupported(
             f"no known switch turns thinking off at '{facts.name}'; use --nothink-by block or --nothink-by prompt"

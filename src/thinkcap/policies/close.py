@@ -32,7 +32,6 @@ def close(
     *,
     reserve: int | None = None,
     sentence: str = "",
-    effort: str = "",
     prompts: Prompts = PROMPTS,
 ) -> Flow:
     """Think, then close the thought by force and answer in the same turn.
@@ -46,15 +45,14 @@ def close(
     `reserve` pays for the forced tokens too (an eighth of the cap, at least 32 if that fits); `sentence` is said
     at the end of the closed thought, in the model's own voice and at the reserve's cost: a text in quotes, or
     `qwen`, `vllm`, `llamacpp` for the one those makers advise, or `placebo` for one that says nothing about time.
-    `effort` is a level of the model's own (gpt-oss: low, medium, high).
     """
     if reserve is None:
         reserve = min(max(32, cap // 8), max(1, cap // 2))
-    thinking = stages.thinking(question, cap - reserve, keep=reserve, shown="answer", effort=effort)
+    thinking = stages.thinking(question, cap - reserve, keep=reserve, shown="answer")
     chain = yield from ask(thinking)
     if chain.ended:
         return Answer(chain.answer, stage="think", completion=chain)
-    rest = yield from ask(stages.in_band(question, chain, reserve, _forced(sentence, prompts), "close", effort))
+    rest = yield from ask(stages.in_band(question, chain, reserve, _forced(sentence, prompts), "close"))
     return Answer((chain.answer or "") + rest.text, stage="close", completion=rest)
 
 

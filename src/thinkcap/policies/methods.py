@@ -14,7 +14,7 @@ from typing import Any
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import resolve
-from thinkcap.policies.registry import POLICIES, defaults_of, options_of
+from thinkcap.policies.registry import EFFORT, POLICIES, defaults_of, options_of
 
 _SUPPLIED = ("prompts", "question")
 _PAGE = """\
@@ -23,6 +23,7 @@ _PAGE = """\
 Each method is a way to spend a cap of tokens on one question. In the pictures the line above counts tokens from
 0 to the cap; a `|` begins a stage, and dots are text that the cap may cut. `thinkcap policies NAME` prints the
 same text with the options and their defaults; a method with options is written `iris(first=64,answer=32)`.
+Every method that thinks takes `effort` too, a level of the model's own where it has some: `think(effort=low)`.
 `thinkcap study --policy all` runs and compares them all. The last four are controls: they belong in a study, not
 in a gateway.
 
@@ -48,7 +49,9 @@ def about(name: str) -> Method:
         raise ConfigError(f"policy '{name}' has no docstring to show; give its function one")
     summary, _, text = doc.partition("\n\n")
     defaults = defaults_of(name)
-    options = {key: defaults.get(key) for key, kind in options_of(name).items() if kind not in _SUPPLIED}
+    options = {
+        key: defaults.get(key) for key, kind in options_of(name).items() if kind not in _SUPPLIED and key != EFFORT
+    }
     return Method(name, " ".join(summary.split()), text, options)
 
 

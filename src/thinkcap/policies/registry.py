@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.flow import Policy
+from thinkcap.core.flow import Policy, at_effort
 from thinkcap.core.names import nearest, resolve
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import EMPTY, Mode, Question
@@ -47,6 +47,8 @@ _TABLE: dict[str, str] = {
     "auto": "thinkcap.policies.auto:auto",
 }
 """In the order a person reads them, and where a name is not that of its file."""
+EFFORT = "effort"
+"""An option of every policy that thinks: the level, of the model's own, at which it thinks."""
 _NO_POLICIES = ("controls", "facts", "methods", "registry", "stages", "syntax")
 
 
@@ -99,13 +101,16 @@ class PolicySpec:
         given: dict[str, Any] = {}
         for key, value in self.options.items():
             given[key] = as_spec(value).bind(prompts, other) if known[key] == "policy" else value
+        # Whoever takes it as an option of their own is handed it.
+        level = "" if EFFORT in defaults_of(self.name) else given.pop(EFFORT, "")
         if "prompts" in known:
             given["prompts"] = prompts
         if _wants_question(self.name):
             if other is None:
                 raise ConfigError(f"policy '{self.name}' needs a second question; run it in a study")
             given["other"] = other
-        return partial(_function(self.name), **given)
+        bound = partial(_function(self.name), **given)
+        return at_effort(bound, level) if level else bound
 
 
 def check(spec: PolicySpec) -> PolicySpec:
@@ -202,7 +207,8 @@ def options_of(name: str) -> Mapping[str, str]:
     parameters = list(inspect.signature(_function(name)).parameters.values())
     if len(parameters) < 2:
         raise ConfigError(f"policy '{name}' must take a question and a cap; see 'write your own policy'")
-    return MappingProxyType({p.name: _kind(p.annotation) for p in parameters[2:]})
+    ours = {} if name == "nothink" else {EFFORT: "str"}
+    return MappingProxyType(ours | {p.name: _kind(p.annotation) for p in parameters[2:]})
 
 
 @lru_cache(maxsize=128)

@@ -32,10 +32,9 @@ def thinking(
     shown: Visibility = "thought",
     hint: str = "",
     stage: str = "think",
-    effort: str = "",
 ) -> Request:
     messages = with_text(question.messages, hint) if hint else ()
-    return Request(question, "think", budget, stage, shown, keep, messages=messages, effort=effort)
+    return Request(question, "think", budget, stage, shown, keep, messages=messages)
 
 
 def extraction(
@@ -70,13 +69,11 @@ def extraction(
     )
 
 
-def in_band(
-    question: Question, trace: Completion, budget: int, forced: str, stage: str, effort: str = ""
-) -> Request:
+def in_band(question: Question, trace: Completion, budget: int, forced: str, stage: str) -> Request:
     """The same turn goes on, its thought closed by force unless the model has closed it already."""
-    closed = trace.answer is not None
+    closed = trace.answer is not None and not trace.thinking
     prefill = (trace.span(),) if closed else (trace.span(), forced)
-    return Request(question, "think", budget, stage, "answer", prefill=prefill, final=True, effort=effort)
+    return Request(question, "think", budget, stage, "answer", prefill=prefill, final=True)
 
 
 def with_text(messages: Sequence[Message], text: str) -> tuple[Message, ...]:

@@ -25,7 +25,6 @@ def think(
     pipeline: str = "none",
     budget: int | None = None,
     project: int = 32,
-    effort: str = "",
     prompts: Prompts = PROMPTS,
 ) -> Flow:
     """Think and answer in one stream under one cap.
@@ -37,13 +36,12 @@ def think(
     This is what most deployments do, and what the coupling tax is measured on.
     Use it where the cap is far beyond the length of nearly every thought; below that it returns empty answers.
     `pipeline` says how a cut thought is read: `none` (not at all), `heuristic` (the best guess in its text) or
-    `projection` (`project` tokens are set aside to force an answer). `budget` fixes the tokens of the thought;
-    `effort` is a level of the model's own (gpt-oss: low, medium, high).
+    `projection` (`project` tokens are set aside to force an answer). `budget` fixes the tokens of the thought.
     """
     if pipeline not in PIPELINES:
         raise ConfigError(f"unknown pipeline '{pipeline}'{nearest(pipeline, PIPELINES)}")
     keep = min(project, cap // 2) if pipeline == "projection" else 0
-    thinking = stages.thinking(question, budget or cap - keep, keep=keep, shown="answer", effort=effort)
+    thinking = stages.thinking(question, budget or cap - keep, keep=keep, shown="answer")
     chain = yield from ask(thinking)
     if chain.ended or pipeline == "none":
         return Answer(chain.answer, stage="think", completion=chain)
@@ -51,7 +49,7 @@ def think(
         return Answer(stages.tagged(chain), stage="think", completion=chain, guess=True)
     if chain.answer is not None and 1 <= stages.read(question, chain.answer).level <= 3:
         return Answer(chain.answer, stage="think", completion=chain)
-    rest = yield from ask(stages.in_band(question, chain, keep, prompts.project, "project", effort))
+    rest = yield from ask(stages.in_band(question, chain, keep, prompts.project, "project"))
     return Answer((chain.answer or "") + rest.text, stage="project", completion=rest)
 
 

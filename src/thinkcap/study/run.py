@@ -25,7 +25,7 @@ from thinkcap.core.types import Answer, Failed, Graded, Outcome, Question, Sampl
 from thinkcap.engines import open_engine
 from thinkcap.grading import Grader
 from thinkcap.policies import stages
-from thinkcap.policies.registry import wants_other
+from thinkcap.policies.registry import facts, wants_other
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.derivable import gold_in_trace
 from thinkcap.study.folders import link_latest, refuse_other
@@ -99,6 +99,7 @@ async def run(
             TraceStore.open(folder / "traces.sqlite", bare.card.fingerprint) as store,
         ):
             replace_text(folder / "study.toml", tomli_w.dumps(config.to_mapping()))
+            answerable(cells, bare.card)
             result = await _run(sampled(config, bare.card), cells, bare, store, journal, watch)
             if conclude is not None:
                 conclude(result)
@@ -108,6 +109,23 @@ async def run(
     finally:
         if engine is None:
             await bare.aclose()
+
+
+def answerable(cells: Sequence[Cell], card: EngineCard) -> None:
+    """Refuses, by name, what needs a mode the model does not have; the least effort is no such mode by itself."""
+    if "nothink" in card.modes:
+        return
+    specs = {cell.spec.label: cell.spec for cell in cells}
+    needing = [
+        label for label, s in specs.items() if facts(s).needs_nothink and (not card.least or s.name == "nothink")
+    ]
+    if needing:
+        instead = f"think(effort={card.least})" if card.least else "think,close"
+        raise ConfigError(
+            f"model '{card.model}' always thinks, and {', '.join(needing)} cannot be run: "
+            f"they need answers without thinking; run others (--policy {instead}), or allow an empty think block "
+            f"(--nothink-by block)"
+        )
 
 
 def sampled(config: StudyConfig, card: EngineCard) -> StudyConfig:
