@@ -87,6 +87,28 @@ def test_a_loop_over_chat_thinks_within_its_budget_and_calls_whole(kind: Any, st
     assert last.index("result 0") < last.index("result 1")
 
 
+def test_a_vllm_that_parses_no_ids_holds_the_budget_itself() -> None:
+    with serving("vllm", parses=False) as (address, _):
+        told, answer = chat_loop(address, False, 50)
+    assert answer == "It says: result 1"
+    assert {turn["thought_held_by"] for turn in told} == {"thinking_token_budget"}
+    assert all(0 < len(turn["thought"]) <= 50 for turn in told)
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look_up"}}])
+def test_a_forced_call_is_held_to_its_form_by_our_grammar(choice: Any) -> None:
+    """vLLM's own grammar for JSON lets a model write blanks until the cap."""
+    with serving("vllm", thought="so") as (address, server):
+        body = {"model": "m", "messages": [{"role": "user", "content": ASKED}], "tools": [TOOL], "max_tokens": 400}
+        Client(address).post("/v1/chat/completions", json={**body, "tool_choice": choice})
+        sent = [told for path, told in server.bodies if path == "/v1/completions"][-1]
+        parsed = server.bodies[-1][1]["chat_request"]
+    grammar = sent["structured_outputs"]["grammar"]
+    assert "step" in grammar
+    assert ("look_up" in grammar) == (choice == "required")
+    assert parsed["tool_choice"] == choice
+
+
 @KINDS
 def test_a_loop_over_messages(kind: Any) -> None:
     tool: Any = {"name": FUNCTION["name"], "input_schema": FUNCTION["parameters"]}

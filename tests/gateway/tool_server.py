@@ -34,10 +34,11 @@ class ToolServer:
         over: int = 0,
         finish: str = "length",
         context: int = 100_000,
+        parses: bool = True,
     ) -> None:
         """`step` tokens come with an event; with `over` a limit is overshot, as by a speculative step."""
         self.kind, self.turns, self.thought, self.step, self.over = kind, turns, thought, step, over
-        self.context, self.finish = context, finish
+        self.context, self.finish, self.parses = context, finish, parses
         """What it says when a limit ends a text."""
         self.bodies: list[tuple[str, dict[str, Any]]] = []
         self.turned: list[str] = []
@@ -113,6 +114,9 @@ class ToolServer:
         await (_events(send, events) if body.get("stream") else _send(send, whole))
 
     async def derender(self, body: dict[str, Any], send: Any) -> None:
+        if not self.parses:
+            await _send(send, {"error": {"message": "Scale-out endpoints are disabled."}}, 403)
+            return
         (choice,) = body["generate_response"]["choices"]
         _, content, calls = _parsed(decode(choice["token_ids"]))
         message = {"role": "assistant", "content": content or None, "tool_calls": calls}
@@ -120,7 +124,7 @@ class ToolServer:
 
     async def chat(self, body: dict[str, Any], send: Any) -> None:
         prompt = _rendered(body)
-        budget = body.get("thinking_token_budget") if self.kind == "chat" else None
+        budget = body.get("thinking_token_budget") if self.kind != "llama" else None
         ids, _ = self._written(prompt, body["max_tokens"], [], budget)
         ended = bool(ids) and ids[-1] == END
         begun = prompt.rpartition("[assistant]")[2]

@@ -13,12 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from thinkcap.core.engine import EngineCard, Output
-from thinkcap.core.errors import EngineGarbled, EngineRefused
+from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.thinking import Marks, split
 from thinkcap.core.types import Request, Span
 from thinkcap.engines.answers import ChatReply, Usage
 from thinkcap.engines.chat import inserted
 from thinkcap.engines.client import Client
+from thinkcap.engines.grammar import gbnf
+from thinkcap.engines.json_schema import schema_form
 from thinkcap.engines.speech import Speech
 
 TOOLS = "tools"
@@ -142,7 +144,7 @@ def extras_of(found: Sequence[Mapping[str, Any]], logprobs: Any = None) -> dict[
 
 
 def forced_schema(request: Request) -> dict[str, Any] | None:
-    """What holds a pass to a call where the caller forces one: vLLM's own form of it."""
+    """The JSON a pass is held to where the caller forces a call: the form in which vLLM reads it."""
     choice = request.question.options.get("tool_choice")
     functions = [tool["function"] for tool in request.question.tools]
     if isinstance(choice, Mapping):
@@ -152,6 +154,7 @@ def forced_schema(request: Request) -> dict[str, Any] | None:
         return None
     forms = [
         {
+            "type": "object",
             "properties": {
                 "name": {"type": "string", "enum": [f["name"]]},
                 "parameters": f.get("parameters") or {"type": "object", "properties": {}},
@@ -160,4 +163,13 @@ def forced_schema(request: Request) -> dict[str, Any] | None:
         }
         for f in functions
     ]
-    return {"type": "array", "minItems": 1, "items": {"type": "object", "anyOf": forms}}
+    most = {"maxItems": 1} if request.question.options.get("parallel_tool_calls") is False else {}
+    return {"type": "array", "minItems": 1, **most, "items": {"anyOf": forms} if len(forms) > 1 else forms[0]}
+
+
+def held_to(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Our grammar bounds the blanks; a schema it does not know is the server's to hold."""
+    try:
+        return {"grammar": gbnf(schema_form(schema))}
+    except Unsupported:
+        return {"json": dict(schema)}

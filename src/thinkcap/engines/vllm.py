@@ -24,6 +24,7 @@ from thinkcap.engines.calling import (
     choice_of,
     extras_of,
     forced_schema,
+    held_to,
     only_thought,
     rendering,
     thought_ends,
@@ -79,7 +80,7 @@ class VllmServer:
         """Written by ids as every pass; what was written in this turn is parsed once it is whole."""
         body = constraints(without_choice(request), _OPTIONS, self.card.model)
         if schema := forced_schema(request):
-            body["structured_outputs"] = {"json": schema}
+            body["structured_outputs"] = held_to(schema)
         head, _ = await self._splicer.ids(replace(request, prefill=()))
         chat = {"model": self._model, "messages": list(map(dict, request.messages))}
         arguments = {**self._speech.switches(request.mode, request.effort), "tools": request.question.tools}

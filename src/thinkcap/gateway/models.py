@@ -146,10 +146,12 @@ async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> S
                 f"'{engine.card.fingerprint}'; calibrate again, or take the line `fingerprint` out of the profile"
             )
         relay = await _relay(wanted.model, name, engine, config, metrics) if remote else None
-        field, budget_field = engine.card.reasoning_field, ""
+        card = engine.card
+        tools = await relay.takes_tools() if relay else card.tools
+        field, budget_field = card.reasoning_field, ""
         if remote:
-            field, budget_field = await _seen_thinking(wanted.model, engine, config)
-        tools = await relay.takes_tools() if relay else engine.card.tools
+            by_ids = card.transport == "ids" and card.tools
+            field, budget_field = await _seen_thinking(wanted.model, engine, config, tools and not by_ids)
     except BaseException:
         await engine.aclose()
         raise
@@ -189,8 +191,8 @@ async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, met
     return Relay(client, address.path, card.model, name, found, metrics, config.temperature)
 
 
-async def _seen_thinking(model: str, engine: Engine, config: ServeConfig) -> tuple[str, str]:
-    """What the server calls a thought and by which field it bounds one, seen in a few tokens of thought."""
+async def _seen_thinking(model: str, engine: Engine, config: ServeConfig, bounds: bool) -> tuple[str, str]:
+    """What the server calls a thought and, where `bounds`, by which field it bounds one: seen in a few tokens."""
     card, name = engine.card, engine.card.reasoning_field
     async with Probe(model, card.model, config.request_timeout_s, card.marks) as probe:
         asked: dict[str, Any] = {"max_tokens": _SEEN_TOKENS, **await _switches(engine, "think")}
@@ -200,7 +202,7 @@ async def _seen_thinking(model: str, engine: Engine, config: ServeConfig) -> tup
             return name, ""
         if free.place in REASONING:
             name = free.place
-        if card.transport == "ids" or free.content or not free.thinks:
+        if not bounds or free.content or not free.thinks:
             return name, ""
         for field in _BUDGET_FIELDS:
             try:
