@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -170,3 +171,48 @@ def test_no_order_changes_anything(random: Any) -> None:
     numbers = np.array(random.sample(range(N), N))
     mixed = [replace(a, question=numbers[a.question]) for a in mixed]
     assert json.loads(as_json(diagnose(Records(tuple(mixed)), draws=50))) == plain
+
+
+FILES = count()
+
+
+def asked(ids: list[int], right: list[int], golds: list[str] | None = None, **about: Any) -> Arm:
+    """An arm of a file of its own, so that only what it stores can prove its questions."""
+    content = None if golds is None else np.array([hash(g) & 0xFFFF for g in golds], dtype=np.uint64)
+    found = made("think", 64, np.array(right, dtype=bool), file=f"log {next(FILES)}", **about)
+    return replace(found, question=np.array(ids), content=content)
+
+
+def test_rows_are_matched_by_id_whatever_their_order() -> None:
+    one = asked([1, 2, 3], [1, 0, 1], ["a", "b", "c"])
+    two = asked([9, 3, 2], [1, 0, 1], ["x", "c", "b"])
+    first, second, how = matched(one, two)
+    assert first.question.tolist() == second.question.tolist() == [2, 3]
+    assert (first.right.tolist(), second.right.tolist()) == ([False, True], [True, False])
+    assert how == "id and content"
+
+
+def test_same_ids_other_questions_are_refused() -> None:
+    ids = list(range(200))
+    one = asked(ids, [1] * 200, [f"gold {i}" for i in range(200)])
+    two = asked(list(ids), [1] * 200, [f"gold {i}" if i < 2 else f"other {i}" for i in range(200)])
+    with pytest.raises(DataError, match="same id on 200 questions but the same gold or text on 2"):
+        matched(one, two)
+
+
+def test_without_content_the_declared_order_must_agree() -> None:
+    one = asked([1], [1], order="gsm8k by seed 42")
+    with pytest.raises(DataError, match="declared orders differ"):
+        matched(one, asked([1], [1], order="file order"))
+    with pytest.raises(DataError, match="no gold or text"):
+        matched(asked([1], [1]), asked([1], [1]))
+    assert "seed 42" in matched(one, asked([1, 2], [0, 1], order="gsm8k by seed 42"))[2]
+
+
+def test_reconstructed_records_and_repeats_are_refused() -> None:
+    with pytest.raises(DataError, match="reconstructed, not actual"):
+        matched(asked([1], [1], ["g"], status="reconstructed"), asked([1], [1], ["g"]))
+    with pytest.raises(DataError, match="twice"):
+        matched(asked([1, 1], [1, 0], ["g", "g"]), asked([1], [1], ["g"]))
+    with pytest.raises(DataError, match="no question id"):
+        matched(asked([1], [1], ["g"]), asked([2], [1], ["g"]))

@@ -8,7 +8,6 @@ from scipy.stats import binomtest, multinomial
 
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.statistics.paired import (
-    Answers,
     difference,
     difference_interval,
     holm,
@@ -16,13 +15,7 @@ from thinkcap.statistics.paired import (
     mcnemar,
     mcnemar_counts,
     mcnemar_power,
-    pair,
 )
-
-
-def arm(ids: list[str], right: list[int], golds: list[str] | None = None, **about: str) -> Answers:
-    content = None if golds is None else np.array([hash(g) & 0xFFFF for g in golds], dtype=np.uint64)
-    return Answers(np.array(ids), np.array(right, dtype=bool), content, **about)  # type: ignore[arg-type]
 
 
 def test_agresti_approval_ratings() -> None:
@@ -46,40 +39,6 @@ def test_counts_and_difference() -> None:
     assert (found.only_first, found.only_second, found.difference) == (2, 1, 0.2)
     with pytest.raises(ConfigError, match="impossible"):
         mcnemar_counts(5, 6, 10)
-
-
-def test_pairs_by_id_whatever_the_order() -> None:
-    one, two = arm(["a", "b", "c"], [1, 1, 0], ["1", "2", "3"]), arm(["c", "a"], [1, 0], ["3", "1"])
-    found = pair(one, two)
-    test = mcnemar(one.right[found.first], two.right[found.second])
-    assert (test.n, test.only_first, test.only_second) == (2, 1, 1)
-    assert found.matched_by == "id and content"
-
-
-def test_same_ids_other_questions_are_refused() -> None:
-    ids = [str(i) for i in range(200)]
-    one = arm(ids, [1] * 200, [f"gold {i}" for i in range(200)])
-    two = arm(ids, [1] * 200, [f"gold {i}" if i < 2 else f"other {i}" for i in range(200)])
-    with pytest.raises(DataError, match="same id on 200 questions but the same gold or text on 2"):
-        pair(one, two)
-
-
-def test_without_content_the_declared_order_must_agree() -> None:
-    one = arm(["1"], [1], order="gsm8k by seed 42")
-    with pytest.raises(DataError, match="declared orders differ"):
-        pair(one, arm(["1"], [1], order="file order"))
-    with pytest.raises(DataError, match="no gold or text"):
-        pair(arm(["1"], [1]), arm(["1"], [1]))
-    assert "seed 42" in pair(one, arm(["1"], [0], order="gsm8k by seed 42")).matched_by
-
-
-def test_reconstructed_records_and_repeats_are_refused() -> None:
-    with pytest.raises(DataError, match="reconstructed, not actual"):
-        pair(arm(["1"], [1], ["g"], status="reconstructed"), arm(["1"], [1], ["g"]))
-    with pytest.raises(DataError, match="twice"):
-        pair(arm(["1", "1"], [1, 0], ["g", "g"]), arm(["1"], [1], ["g"]))
-    with pytest.raises(DataError, match="no question id"):
-        pair(arm(["1"], [1], ["g"]), arm(["2"], [1], ["g"]))
 
 
 def test_holm_textbook() -> None:

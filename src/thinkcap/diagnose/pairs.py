@@ -21,7 +21,7 @@ from thinkcap.diagnose.passes import reading, thinks
 from thinkcap.diagnose.runs import Configuration, by_model_and_task
 from thinkcap.logs.arms import Arm
 from thinkcap.statistics.arrays import Ints
-from thinkcap.statistics.paired import PairedDifference, difference, holm, least_detectable, pair
+from thinkcap.statistics.paired import PairedDifference, difference, holm, least_detectable
 
 MANY = 6
 """Where more ways than this were run at one cap, each is compared with the plain modes and its own kind only."""
@@ -210,9 +210,36 @@ def matched(first: Arm, second: Arm) -> tuple[Arm, Arm, str]:
     one, two = _keys(first, second)
     if np.array_equal(one, two) and _same_content(first, second):
         return first, second, "id and content" if first.content is not None else "id within one run"
-    pairing = pair(replace(first.answers(), question=one), replace(second.answers(), question=two))
-    keep = np.argsort(pairing.first, kind="stable")
-    return first.take(pairing.first[keep]), second.take(pairing.second[keep]), pairing.matched_by
+    for arm, keys in ((first, one), (second, two)):
+        if arm.status != "actual":
+            raise DataError(f"{arm.label} is {arm.status}, not actual: no paired test on records nobody ran")
+        if len(np.unique(keys)) < len(keys):
+            raise DataError(f"{arm.label} answers some question twice; a paired test needs one answer each")
+    common, i, j = np.intersect1d(one, two, assume_unique=True, return_indices=True)
+    if len(common) == 0:
+        raise DataError(f"{first.label} and {second.label} share no question id; nothing to pair")
+    keep = np.argsort(i, kind="stable")
+    a, b = first.take(i[keep]), second.take(j[keep])
+    return a, b, _evidence(a, b)
+
+
+def _evidence(first: Arm, second: Arm) -> str:
+    """What shows that rows with the same ids are the same questions; refuses where nothing does."""
+    names = f"{first.label} and {second.label}"
+    if first.content is not None and second.content is not None:
+        same = int((first.content == second.content).sum())
+        if same < first.n:
+            raise DataError(
+                f"{names} have the same id on {first.n} questions but the same gold or text on {same}: these are "
+                f"different questions, so no paired test"
+            )
+        return "id and content"
+    if first.order is not None and first.order == second.order:
+        return f"id in the declared order {first.order}"
+    raise DataError(
+        f"{names} share ids, but no gold or text was stored to prove the questions equal, and their declared "
+        f"orders differ ({first.order} and {second.order})"
+    )
 
 
 def aligned(arms: Sequence[Arm]) -> list[Arm]:
@@ -244,7 +271,7 @@ def _keys(first: Arm, second: Arm) -> tuple[Ints, Ints]:
 
 
 def _same_content(first: Arm, second: Arm) -> bool:
-    """The quick way for arms that stand row by row; anything doubtful goes the long way through `pair`."""
+    """The quick way for arms that stand row by row; anything doubtful goes the long way."""
     if first.status != "actual" or second.status != "actual":
         return False
     if first.content is None or second.content is None:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Bools, Ints
-from thinkcap.statistics.paired import Answers
 
 COUNTED = "tokens < b"
 """The criterion where a log tells the end only by its counts."""
@@ -185,9 +184,6 @@ class Arm:
         if self.ended is None:
             raise DataError(f"{self.label}: the log does not tell which answers were cut, and this needs it")
         return self.ended
-
-    def answers(self) -> Answers:
-        return Answers(self.question, self.verdict == RIGHT, self.content, self.status, self.order, self.label)
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Two ways of answering, compared on the same questions, and refused when they are not the same questions.
+"""Two ways of answering, compared on the same questions, row by row.
 
 >>> mcnemar([1, 1, 1, 0], [0, 0, 1, 0]).only_first
 2
@@ -11,72 +11,16 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.statistics.arrays import Bools, Ints, outcomes
+from thinkcap.statistics.arrays import outcomes
 
 Label = TypeVar("Label", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class Answers:
-    """One arm's outcomes with what identifies each question."""
-
-    question: NDArray[Any]
-    """Ids of any kind that sorts: texts or codes."""
-    right: Bools
-    content: NDArray[np.uint64] | None = None
-    """A hash of gold or question text per row; None when the records store neither."""
-    status: str = "actual"
-    """actual, estimated or reconstructed: only actual records enter a test."""
-    order: str | None = None
-    """Name of the declared order of questions (dataset, seed, count), when no content was stored."""
-    name: str = "arm"
-
-
-@dataclass(frozen=True)
-class Pairing:
-    """Which rows of two arms are the same question, and on what evidence."""
-
-    first: Ints
-    second: Ints
-    matched_by: str
-
-    @property
-    def n(self) -> int:
-        return len(self.first)
-
-
-def pair(first: Answers, second: Answers) -> Pairing:
-    """Match two arms question by question; refuses estimated records, repeated ids, other questions."""
-    for arm in (first, second):
-        if arm.status != "actual":
-            raise DataError(f"{arm.name} is {arm.status}, not actual: no paired test on records nobody ran")
-        ordered = np.sort(arm.question)
-        if bool((ordered[1:] == ordered[:-1]).any()):
-            raise DataError(f"{arm.name} answers some question twice; a paired test needs one answer each")
-    common, i, j = np.intersect1d(first.question, second.question, assume_unique=True, return_indices=True)
-    if len(common) == 0:
-        raise DataError(f"{first.name} and {second.name} share no question id; nothing to pair")
-    if first.content is not None and second.content is not None:
-        same = first.content[i] == second.content[j]
-        if not same.all():
-            raise DataError(
-                f"{first.name} and {second.name} have the same id on {len(common)} questions but the same "
-                f"gold or text on {int(same.sum())}: these are different questions, so no paired test"
-            )
-        return Pairing(i.astype(np.int64), j.astype(np.int64), "id and content")
-    if first.order is not None and first.order == second.order:
-        return Pairing(i.astype(np.int64), j.astype(np.int64), f"id in the declared order {first.order}")
-    raise DataError(
-        f"{first.name} and {second.name} share ids, but no gold or text was stored to prove the questions "
-        f"equal, and their declared orders differ ({first.order} and {second.order})"
-    )
 
 
 @dataclass(frozen=True)
@@ -105,7 +49,7 @@ def mcnemar_counts(only_first: int, only_second: int, n: int) -> McNemar:
 
 
 def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
-    """Row i of both must be the same question; `pair` checks that."""
+    """Row i of both must be the same question."""
     a, b = outcomes(first=first, second=second)
     return mcnemar_counts(int((a & ~b).sum()), int((b & ~a).sum()), len(a))
 
