@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from thinkcap.cli import main
 from thinkcap.core.errors import ConfigError
 from thinkcap.paper.presets import PRESETS
 from thinkcap.study.config import StudyConfig
@@ -41,3 +44,19 @@ def test_what_the_paper_ran_is_there() -> None:
 def test_the_nearest_name_is_told() -> None:
     with pytest.raises(ConfigError, match="did you mean '27b-seeds'"):
         from_options(StudyConfig(), {"preset": "27b-seed"})
+
+
+def test_a_preset_runs_through_to_its_tables(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pilot's five methods on one question, answered by the bundled model."""
+    run = str(tmp_path / "run")
+    preset = ["--preset", "math500-pilot", "--limit", "1", "--data", str(shared / "data")]
+    assert main(["study", *preset, "--out", run]) == 0
+    capsys.readouterr()
+    assert main(["paper", run, "--table", "escalated-ablation", "--table", "failure-modes"]) == 0
+    tables = capsys.readouterr().out
+    assert "mrsd(first=512,think=1024,answer=256,rounds=3)" in tables
+    assert main(["diagnose", run]) == 0
+    assert main(["report", run, "--table", "methods"]) == 0
+    assert "iris(first=512,think=1024,answer=256)" in capsys.readouterr().out
