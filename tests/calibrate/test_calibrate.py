@@ -15,7 +15,9 @@ from thinkcap.diagnose.summary import summarise, write_summary
 from thinkcap.policies.registry import PolicySpec, facts, parse
 from thinkcap.statistics.precision import wilson
 from thinkcap.study.config import StudyConfig
+from thinkcap.study.plan import Cell
 from thinkcap.study.rows import Row, make_row, write_parquet
+from thinkcap.tasks import Task
 
 RIGHT = {
     ("nothink", 32): 50,
@@ -40,19 +42,8 @@ def row(task: str, number: int, policy: str, budget: int, right: bool) -> Row:
         for stage, share, tokens in (("probe", 4, 9), ("think", 2, spent - 9))
     ]
     run = Run(Answer("1", "think", done[-1].completion), tuple(done))
-    return make_row(
-        task=task,
-        question=question.id,
-        group="",
-        model="m",
-        spec=parse(policy),
-        budget=budget,
-        seed=0,
-        gold_hash="",
-        outcome=Graded(run, "right" if right else "wrong", "1", 1),
-        grader="g",
-        prompts="p",
-    )
+    cell = Cell(Task(task, (question,), {question.id: "1"}, ""), question, parse(policy), budget, 0, question)
+    return make_row(cell, Graded(run, "right" if right else "wrong", "1", 1), model="m", prompts="p")
 
 
 @pytest.fixture

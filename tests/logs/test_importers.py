@@ -201,7 +201,7 @@ def test_real_inspect_log(kind: str) -> None:
     assert arm.ends.tolist() == [True, False, True]
     assert arm.lengths.tolist() == [20, 64, 31]
     assert arm.right.tolist() == [True, False, True]
-    assert arm.criterion == "stop reason"
+    assert arm.criterion == "finish reason in 'output.choices.stop_reason'"
 
 
 def test_the_bundled_model_through_both_tools() -> None:

@@ -216,9 +216,9 @@ def test_a_thought_that_never_closed_is_no_answer(tmp_path: Path) -> None:
         {"id": 0, "gold": "5", "output": "2 and 3</think>The answer is 5", "mode": "thinking"},
         {"id": 1, "gold": "5", "output": "2 and 3 are 5", "mode": "thinking"},
     ]
-    (arm,) = read([lines(tmp_path / "a.jsonl", rows)]).arms
-    assert arm.verdict.tolist() == [1, 0]
-    assert arm.extra["unclosed"].tolist() == [False, True]
+    records = read([lines(tmp_path / "a.jsonl", rows)])
+    assert records.arms[0].verdict.tolist() == [1, 0]
+    assert any("1 answers open a thought and never close it" in note for note in records.notes)
 
 
 def test_names_of_one_model_are_one_model(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_room_above_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     rows = [{"idx": i, "correct": 1, "tokens": 3, "hit_budget": False} for i in range(3)]
     path = document(tmp_path / "a.json", {"think_512": {"per_sample": rows}})
     (with_it,) = read([path]).arms
-    monkeypatch.setattr(door, "_GUESTS", ("thinkcap.absent.authors",))
+    monkeypatch.setattr(door, "_GUEST", "thinkcap.absent.authors")
     (without,) = read([path]).arms
     assert said(with_it) == said(without) == ("", "", "think@512", None, [1, 1, 1])
     assert np.array_equal(with_it.ends, without.ends)

@@ -58,7 +58,7 @@ def test_a_parquet_with_foreign_names(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--task", "q.csv", "--map", "question"], "cannot read --map 'question'"),
+        (["--task", "q.csv", "--map", "question"], "--map: 'question' is no pair"),
         (["--task", "q.csv", "--map", "frage=question"], "--map names no 'frage'"),
         (["--task", "q.csv", "--map", "question=x"], "no such column in q.csv"),
         (["--task", "q.csv", "--kind", "txt"], "unknown kind 'txt'; did you mean 'text'"),

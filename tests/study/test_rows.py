@@ -22,7 +22,7 @@ from thinkcap.policies.registry import parse_list
 from thinkcap.report.explorer.page import write_page
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import estimate
-from thinkcap.study.rows import Journal, read_journal
+from thinkcap.study.rows import Journal, read_states
 from thinkcap.study.values import PolicyPlan
 from thinkcap.traces.exchange import open_run
 
@@ -45,7 +45,7 @@ async def config(questions: Path, tmp_path: Path) -> StudyConfig:
 
 READERS: dict[str, Callable[[StudyConfig], object]] = {
     "dry run": estimate,
-    "journal": lambda c: read_journal(c.out / "rows.jsonl"),
+    "journal": lambda c: read_states(c.out / "rows.jsonl"),
     "summary": lambda c: load_summary(c.out),
     "diagnose": lambda c: diagnose(read([c.out])),
     "report": lambda c: write_page(c.out),

@@ -26,6 +26,29 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(known)}"
 
 
+def pairs(text: str, option: str, wanted: str, known: Iterable[str] | None = None) -> dict[str, str]:
+    """`name=value,...` of an option as a table; where names are known, no other is taken."""
+    table = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, sign, value = (p.strip() for p in part.partition("="))
+        if not sign or not name or not value:
+            raise ConfigError(f"{option}: '{part}' is no pair; wanted {wanted}")
+        if known is not None and name not in known:
+            raise ConfigError(f"{option}: unknown field '{name}'{nearest(name, known)}")
+        table[name] = value
+    return table
+
+
+def guest(module: str) -> Any | None:
+    """A module of a room above, asked by name; None where that room is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as err:
+        if not module.startswith(err.name or "?"):
+            raise
+        return None
+
+
 def resolve(name: str, table: Mapping[str, str], what: str) -> Any:
     """The object behind a built-in name or behind `my.module:thing` (the working folder counts)."""
     if ":" not in name:

@@ -18,7 +18,7 @@ from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import RIGHT, UNJUDGED, WRONG, Arm, Questions
 from thinkcap.logs.memory import Memory
 from thinkcap.logs.models import canonical
-from thinkcap.logs.reading import place, printable, shown
+from thinkcap.logs.reading import place, printable, refused, shown
 
 if TYPE_CHECKING:
     from thinkcap.core.types import Verdict
@@ -38,14 +38,13 @@ class ArmBuilder:
         self.gradable: dict[int, tuple[str, str]] = {}
         """Row -> gold and answer, for the rows that have both."""
         self._memory = memory or Memory()
-        self._ids: list[str] = []
         self._seen: dict[str, object] = {}
+        """Question -> its line, in the order of the rows."""
         self._verdict: list[int] = []
         self._tokens: list[int | None] = []
         self._ended: list[bool | None] = []
         self._flag: list[bool | None] = []
         self._content: list[int] = []
-        self._where: list[object] = []
         self._extra: dict[str, list[Any]] = {}
 
     @property
@@ -53,22 +52,14 @@ class ArmBuilder:
         return str(self.about.get("task", ""))
 
     @property
-    def n(self) -> int:
-        return len(self._ids)
-
-    @property
     def has_verdicts(self) -> bool:
         return any(v != UNJUDGED for v in self._verdict)
-
-    def has(self, question: str) -> bool:
-        return question in self._seen
 
     def add(
         self,
         question: str,
         *,
         right: bool | None,
-        failed: bool = False,
         tokens: int | None = None,
         ended: bool | None = None,
         flag: bool | None = None,
@@ -80,36 +71,27 @@ class ArmBuilder:
         """`right=None`: nobody judged it. `line` and `columns` (our name -> theirs) only serve messages."""
         name = (columns or {}).get
         if question in self._seen:
-            raise DataError(
-                f"{self.file}, {place(line)}, column '{name('question', 'id')}': id {shown(question)} occurred "
-                f"before, at {place(self._seen[question])}; one answer per question and arm is wanted"
-            )
+            before = f"id {shown(question)} occurred before, at {place(self._seen[question])}"
+            wanted = "one answer per question and arm is wanted"
+            raise refused(self.file, line, name("question", "id"), f"{before}; {wanted}")
         if tokens is not None and tokens < 0:
-            raise DataError(
-                f"{self.file}, {place(line)}, column '{name('tokens', 'tokens')}': {tokens} is negative; "
-                f"a token count is 0 or more"
-            )
+            why = f"{tokens} is negative; a token count is 0 or more"
+            raise refused(self.file, line, name("tokens", "tokens"), why)
         texts = sum(len(v) for v in extra.values() if isinstance(v, str))
         self._memory.charge(_ROW + len(question) + 2 * texts, self.file)
         self._seen[question] = line
-        if failed:
-            self.failed += 1
-            return
-        self._ids.append(question)
         self._verdict.append(UNJUDGED if right is None else int(right))
         self._tokens.append(tokens)
         self._ended.append(ended)
         self._flag.append(flag)
         self._content.append(content)
-        self._where.append(line)
         for key, value in extra.items():
             self._extra.setdefault(key, []).append(value)
 
     def grade_last(self, gold: str, answer: str) -> None:
         """The row just added has a gold and an answer, which our grader shall compare."""
-        if self._ids:
-            self._memory.charge(2 * len(gold) + 2 * len(answer), self.file)
-            self.gradable[len(self._ids) - 1] = (gold, answer)
+        self._memory.charge(2 * len(gold) + 2 * len(answer), self.file)
+        self.gradable[len(self._seen) - 1] = (gold, answer)
 
     def judge(self, verdicts: Mapping[int, Verdict]) -> tuple[int, int]:
         """Our verdicts instead of the log's, which stay beside them; how many it had, and how many differ."""
@@ -128,20 +110,19 @@ class ArmBuilder:
         if len(missing) == len(column):
             return None
         if missing:
-            raise DataError(
-                f"{self.file}, {place(self._where[missing[0]])}, column '{what}': no value, though other rows "
-                f"have one ({len(missing)} of {len(column)} rows lack it); complete the log or drop the column"
-            )
+            lack = f"{len(missing)} of {len(column)} rows lack it"
+            why = f"no value, though other rows have one ({lack}); complete the log or drop the column"
+            raise refused(self.file, list(self._seen.values())[missing[0]], what, why)
         return column
 
     def done(self, questions: Questions) -> Arm:
-        if not self._ids:
+        if not self._seen:
             raise DataError(f"{self.file}: no row of {printable(self.policy)} has an outcome; nothing to diagnose")
         tokens = self._whole(self._tokens, "tokens")
         ended = None if None in self._ended else np.asarray(self._ended, dtype=np.bool_)
         flag = None if None in self._flag else np.asarray(self._flag, dtype=np.bool_)
         content = None if 0 in self._content else np.asarray(self._content, dtype=np.uint64)
-        extra = {k: _column(v) for k, v in self._extra.items() if len(v) == len(self._ids)}
+        extra = {k: _column(v) for k, v in self._extra.items() if len(v) == len(self._seen)}
         about = dict(self.about)
         logged = printable(str(about.pop("model", "")))
         return Arm(
@@ -151,7 +132,7 @@ class ArmBuilder:
             model=canonical(logged),
             model_as_logged=logged,
             task=printable(str(about.pop("task", ""))),
-            question=questions.codes(self._ids),
+            question=questions.codes(self._seen),
             verdict=np.asarray(self._verdict, dtype=np.int8),
             tokens=None if tokens is None else np.asarray(tokens, dtype=np.int64),
             ended=ended,

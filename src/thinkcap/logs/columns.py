@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.core.names import nearest
+from thinkcap.core.errors import DataError
+from thinkcap.core.names import nearest, pairs
 from thinkcap.logs.modes import read_mode
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -80,24 +80,12 @@ ROLES = ("messages", "conversation", "conversations", "chat")
 
 def parse_map(text: str) -> dict[str, str]:
     """`id=idx,correct=acc` as a table; refuses fields that do not exist."""
-    return _pairs(text, "--map", FIELDS, "field=column, such as id=idx")
+    return pairs(text, "--map", "field=column, such as id=idx", FIELDS)
 
 
 def parse_set(text: str) -> dict[str, str]:
     """`model=Qwen3-8B,task=gsm8k,mode=think` as a table."""
-    return _pairs(text, "--set", ("model", "task", "mode"), "name=value, such as model=Qwen3-8B")
-
-
-def _pairs(text: str, option: str, known: Iterable[str], wanted: str) -> dict[str, str]:
-    table = {}
-    for part in filter(None, (p.strip() for p in text.split(","))):
-        field, sign, value = (p.strip() for p in part.partition("="))
-        if not sign or not value:
-            raise ConfigError(f"{option}: '{part}' is no pair; wanted {wanted}")
-        if field not in known:
-            raise ConfigError(f"{option}: unknown field '{field}'{nearest(field, known)}")
-        table[field] = value
-    return table
+    return pairs(text, "--set", "name=value, such as model=Qwen3-8B", ("model", "task", "mode"))
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:

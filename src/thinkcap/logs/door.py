@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from thinkcap.core.errors import ConfigError, DataError
+from thinkcap.core.names import guest
 from thinkcap.logs import formats
 from thinkcap.logs.arms import Arm, Questions, Records, by_flag
 from thinkcap.logs.documents import runs_in
@@ -22,8 +23,8 @@ from thinkcap.logs.reading import Log, printable, regular
 from thinkcap.logs.rows import WRITTEN, Heading, read_rows
 from thinkcap.logs.said import Found, Said
 
-_GUESTS = ("thinkcap.paper.authors",)
-"""Formats of rooms above this one, by name: asked where the room is there, and not missed where it is not."""
+_GUEST = "thinkcap.paper.authors"
+"""Formats of a room above this one, by name: not missed where that room is not installed."""
 
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".eval")
 _WANTED = (
@@ -155,12 +156,8 @@ def _files(path: Path) -> list[Path]:
 def _formats() -> Iterator[LogFormat]:
     for found in sorted(pkgutil.iter_modules(formats.__path__), key=lambda m: m.name):
         yield cast(LogFormat, import_module(f"{formats.__name__}.{found.name}"))
-    for name in _GUESTS:
-        try:
-            yield cast(LogFormat, import_module(name))
-        except ModuleNotFoundError as err:
-            if not name.startswith(err.name or "?"):
-                raise
+    if above := guest(_GUEST):
+        yield cast(LogFormat, above)
 
 
 def _one(log: Log, questions: Questions, said: Said) -> Found:

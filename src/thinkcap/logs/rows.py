@@ -44,6 +44,8 @@ class Heading:
     name: str = ""
     about: Mapping[str, Any] = EMPTY
     """model, task, budget, mode and seed as the document states them beside the rows."""
+    template: str = ""
+    """The model's chat template, where the log has it: it tells how thoughts are marked."""
 
     def told(self, field: str) -> Any:
         """What the document says, else what its name says; None where neither does."""
@@ -72,7 +74,7 @@ def read_rows(rows: Numbered, heading: Heading, questions: Questions, said: Said
     model = (
         values[0].get(columns.get("model", "")) or heading.told("model") or said.named.get("model") or said.only
     )
-    marked = thoughts(said.dialect, model=str(model or ""), texts=texts)
+    marked = thoughts(said.dialect, heading.template, model=str(model or ""), texts=texts)
     # The template opened the thought where answers close one that they did not open.
     opened = any(map(marked.opened_before, texts))
     reader = _Reader(heading, columns, said, log, marked, opened)
@@ -163,7 +165,7 @@ class _Reader:
         # Beside outputs we read the answers ourselves; `upstream_correct` is somebody's word on them.
         self.hearsay = "output" in columns and "correct" not in said.columns and not named_plainly(columns)
         self.builders: dict[tuple[_Way, int | None, int | None], ArmBuilder] = {}
-        self.count = self.numbered = self.thoughts = self.ungraded = self.failed = 0
+        self.count = self.numbered = self.thoughts = self.unclosed = self.ungraded = self.failed = 0
         self._ways: dict[str, _Way] = {}
         self._samples: dict[tuple[_Way, int | None, str], int] = {}
 
@@ -183,7 +185,8 @@ class _Reader:
         thought = row.text("reasoning") or parts.thought
         self.thoughts += bool(thought) or self.marked.shown_in(output or "")
         extra = self._extra(row)
-        if self.marked.shown_in(output or "") or self.opened:
+        self.unclosed += not parts.closed
+        if output is not None:
             extra["unclosed"] = not parts.closed
         if gold is not None:
             extra["gold"] = gold
@@ -329,6 +332,8 @@ class _Reader:
             yield f"{self.numbered} rows repeat a question; they are read as further samples of it"
         if self.failed:
             yield f"{self.failed} rows failed and are left out; a failure is no wrong answer"
+        if self.unclosed and not self.columns.keys() & {"ended", "finish", "tokens"}:
+            yield f"{self.unclosed} answers open a thought and never close it: those were cut"
         if self.ungraded:
             heard = printable(self.columns["correct"]) if self.hearsay else None
             rest = f"; '{heard}' is not used unless named: --map correct={heard}" if heard else ""

@@ -35,6 +35,15 @@ DENSE = "32,48,64,96,128,192,256,320,384,448,512,640,768,1024,1536,2048"
 """The default grid: sixteen budgets, dense where the bundled model's curves bend."""
 
 
+_ALWAYS = (
+    *("model", "tasks", "budgets", "offset", "seeds", "temperature", "top_p", "concurrency", "online"),
+    *("nothink_by", "verify_prefix"),
+)
+"""Settings that a written study names even where nobody did; others only where they were set."""
+_WRITTEN = ("out", "policies", "price", "prompts", "actors", "cpus", "gpus")
+"""Settings that are written in a form of their own."""
+
+
 @dataclass(frozen=True)
 class StudyConfig:
     model: Text = "bundled"
@@ -135,35 +144,19 @@ class StudyConfig:
         return {"out": str(self.folder), **self._plain()}
 
     def _plain(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {
-            "model": self.model,
-            "tasks": list(self.tasks),
-            "budgets": list(self.budgets),
-            "offset": self.offset,
-            "seeds": list(self.seeds),
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "concurrency": self.concurrency,
-            "online": self.online,
-            "nothink_by": self.nothink_by,
-            "verify_prefix": self.verify_prefix,
+        plain = {
+            f.name: list(value)
+            if isinstance(value, tuple)
+            else dict(value)
+            if isinstance(value, Mapping)
+            else value
+            for f in fields(self)
+            if f.name not in _WRITTEN and ((value := getattr(self, f.name)) != f.default or f.name in _ALWAYS)
         }
-        for name, value in (
-            ("data", self.data),
-            ("map", dict(self.map) or None),
-            ("kind", self.kind),
-            ("limit", self.limit),
-            ("max_cost", self.max_cost),
-            ("timeout_s", self.timeout_s),
-        ):
-            if value is not None:
-                plain[name] = str(value) if isinstance(value, Path) else value
-        if self.sampling:
-            plain["sampling"] = self.sampling
-        if self.dialect:
-            plain["dialect"] = self.dialect
+        if self.data is not None:
+            plain["data"] = str(self.data)
         if self.cluster:
-            plain |= {"cluster": self.cluster, "actors": self.actors, "cpus": self.cpus, "gpus": self.gpus}
+            plain |= {"actors": self.actors, "cpus": self.cpus, "gpus": self.gpus}
         if self.price != FREE:
             plain["price"] = {f.name: getattr(self.price, f.name) for f in fields(Price)}
         changed = {

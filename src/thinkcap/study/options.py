@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.names import nearest
+from thinkcap.core.names import guest, nearest, pairs
 from thinkcap.settings import table_of
 from thinkcap.study.cascades import CASCADES
 from thinkcap.study.config import StudyConfig
@@ -61,20 +60,12 @@ def from_options(base: StudyConfig, options: Mapping[str, Any]) -> StudyConfig:
 
 def _preset(name: str) -> Preset:
     """Ours first, then those of a room above this one, where it is installed."""
-    if name in PRESETS:
-        return PRESETS[name]
-    try:
-        guests: Mapping[str, Preset] = import_module(_GUEST).PRESETS
-    except ModuleNotFoundError as err:
-        if not _GUEST.startswith(err.name or "?"):
-            raise
-        known = ", ".join(PRESETS)
-        raise ConfigError(
-            f"unknown preset '{name}'; known: {known} (the paper's are not installed here)"
-        ) from None
-    if name not in guests:
-        raise ConfigError(f"unknown preset '{name}'{nearest(name, [*PRESETS, *guests])}")
-    return guests[name]
+    above = guest(_GUEST)
+    known: Mapping[str, Preset] = {**(above.PRESETS if above else {}), **PRESETS}
+    if name not in known:
+        missing = "" if above else " (the paper's are not installed here)"
+        raise ConfigError(f"unknown preset '{name}'{nearest(name, known)}{missing}")
+    return known[name]
 
 
 def _price(text: str) -> dict[str, float]:
@@ -87,9 +78,4 @@ def _price(text: str) -> dict[str, float]:
 
 
 def parse_map(text: str) -> dict[str, str]:
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(role.strip() and column.strip() for role, _, column in pairs):
-        raise ConfigError(
-            f"cannot read --map '{text}'; wanted ROLE=COLUMN,... such as question=prompt,gold=answer"
-        )
-    return {role.strip(): column.strip() for role, _, column in pairs}
+    return pairs(text, "--map", "ROLE=COLUMN,... such as question=prompt,gold=answer")

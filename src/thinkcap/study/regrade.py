@@ -17,8 +17,8 @@ from thinkcap.policies import stages
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.settings import inside
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.plan import Cell, plan
-from thinkcap.study.rows import Journal, Key, Row, write_parquet
+from thinkcap.study.plan import Cell, Key, plan
+from thinkcap.study.rows import Journal, Row, write_parquet
 from thinkcap.study.run import Conclude, Result
 from thinkcap.study.values import PolicyPlan
 from thinkcap.tasks.load import is_module

@@ -1,7 +1,7 @@
 """One row per question x policy x budget x seed: a journal that survives kill -9, and columns to compute on.
 
 The journal (`rows.jsonl`) only grows; a row is one line, written whole once its outcome is known. Whoever reads it
-cannot write (`read_journal`); whoever writes holds its lock (`Journal`), and drops a line that a crash left half
+cannot write (`read_states`); whoever writes holds its lock (`Journal`), and drops a line that a crash left half
 written. `rows.parquet` holds the plan's rows.
 """
 
@@ -18,11 +18,12 @@ import msgspec
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import cannot_write, private_file, private_folder, replacing
 from thinkcap.core.types import Failed, Graded, Outcome, Request, Step
+from thinkcap.grading import Grader
 from thinkcap.policies.facts import Facts
-from thinkcap.policies.registry import PolicySpec, facts
+from thinkcap.policies.registry import facts
+from thinkcap.study.plan import Cell, Key
 from thinkcap.traces.lock import FileLock
 
-Key = tuple[str, str, str, int, int]
 KEPT_CHARACTERS = 4000
 Line = TypeVar("Line", bound=msgspec.Struct)
 
@@ -57,17 +58,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return (self.task, self.question, self.policy, self.budget, self.seed)
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    task: str
-    question: str
+class Row(State, frozen=True, kw_only=True):
     group: str
     model: str
-    policy: str
-    budget: int
-    seed: int
     verdict: str | None
     """right, wrong, unreadable; None where the run failed."""
-    failed: bool
     error: str | None
     gold_hash: str
     answer: str | None
@@ -86,38 +81,20 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     stage: str
     stages: tuple[StageRow, ...]
     source: str
-    grader: str
-    prompts: str
     notes: dict[str, Any]
     claims: dict[str, int]
     """Stored traces this row was the first to use, so that tokens are counted once after a restart too."""
 
-    @property
-    def key(self) -> Key:
-        return (self.task, self.question, self.policy, self.budget, self.seed)
 
-
-def stands(row: Row | State, grader: str, prompts: str) -> bool:
+def stands(row: State, grader: str, prompts: str) -> bool:
     """A row counts as done unless it failed, or another grader or other prompts made it."""
     return not row.failed and row.grader == grader and row.prompts == prompts
 
 
-def make_row(
-    *,
-    task: str,
-    question: str,
-    group: str,
-    model: str,
-    spec: PolicySpec,
-    budget: int,
-    seed: int,
-    gold_hash: str,
-    outcome: Outcome,
-    grader: str,
-    prompts: str,
-) -> Row:
-    steps = outcome.run.steps if isinstance(outcome, Graded) else outcome.steps
+def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str) -> Row:
+    steps = steps_of(outcome)
     graded = outcome if isinstance(outcome, Graded) else None
+    declared = facts(cell.spec)
     stages = tuple(
         StageRow(
             s.request.stage,
@@ -132,22 +109,22 @@ def make_row(
         for s in steps
     )
     return Row(
-        task=task,
-        question=question,
-        group=group,
+        task=cell.task.name,
+        question=cell.question.id,
+        group=cell.question.group,
         model=model,
-        policy=spec.label,
-        budget=budget,
-        seed=seed,
+        policy=cell.spec.label,
+        budget=cell.budget,
+        seed=cell.seed,
         verdict=graded.verdict if graded else None,
         failed=graded is None,
-        error=_said(outcome.error) if isinstance(outcome, Failed) else None,
-        gold_hash=gold_hash,
+        error=f"{type(outcome.error).__name__}: {outcome.error}" if isinstance(outcome, Failed) else None,
+        gold_hash=cell.task.gold_hash(cell.question.id),
         answer=graded.answer if graded else None,
         level=graded.level if graded else 0,
         text=_kept(graded.run.answer.text) if graded else None,
         guess=graded.run.answer.guess if graded else False,
-        ended=_ended(steps, facts(spec)),
+        ended=_ended(steps, declared),
         tokens_charged=sum(s.charged for s in stages),
         tokens_generated=sum(s.generated for s in stages),
         tokens_think=sum(s.completion.think_tokens for s in steps),
@@ -156,20 +133,21 @@ def make_row(
         calls=len(stages),
         stage=graded.run.answer.stage if graded else "",
         stages=stages,
-        source=_source(steps, facts(spec)),
-        grader=grader,
+        source=_source(steps, declared),
+        grader=Grader.version,
         prompts=prompts,
-        notes={k: _plain(v) for k, v in graded.run.answer.notes.items()} if graded else {},
+        notes=dict(graded.run.answer.notes) if graded else {},
         claims=dict(s.completion.claim for s in steps if s.completion.claim),
     )
 
 
+def steps_of(outcome: Outcome) -> Sequence[Step]:
+    """The calls of a flow, those before a failure included."""
+    return outcome.run.steps if isinstance(outcome, Graded) else outcome.steps
+
+
 def _kept(text: str | None) -> str | None:
     return text if text is not None and len(text) <= KEPT_CHARACTERS else None
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _ended(steps: Sequence[Step], declared: Facts) -> bool:
@@ -192,17 +170,8 @@ def _source(steps: Sequence[Step], declared: Facts) -> str:
     return "mixed" if source == "derived" and declared.adaptive else source
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def read_journal(path: Path) -> dict[Key, Row]:
-    """All rows, the last one of each key; reads only, so it may look on while a study writes."""
-    return {row.key: row for row, _ in _whole_lines(path, Row)}
-
-
 def read_states(path: Path) -> dict[Key, State]:
-    """How each row stands, at a fraction of the cost of the rows."""
+    """How each row stands, the last one of each key; reads only, so it may look on while a study writes."""
     return {state.key: state for state, _ in _whole_lines(path, State)}
 
 
@@ -290,22 +259,16 @@ def write_parquet(rows: Iterable[Row], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns: dict[str, list[Any]] = {name: [] for name in Row.__struct_fields__ if name != "claims"}
+    kinds = {bool: pa.bool_(), int: pa.int64()}
+    fields = [field for field in msgspec.structs.fields(Row) if field.name != "claims"]
+    schema = pa.schema([(field.name, kinds.get(field.type, pa.string())) for field in fields])
+    columns: dict[str, list[Any]] = {field.name: [] for field in fields}
     for row in rows:
         for name, values in columns.items():
             value = getattr(row, name)
-            nested = name in ("stages", "notes")
-            values.append(msgspec.json.encode(value).decode() if nested else value)
-    schema = pa.schema([(name, _arrow_type(name, pa)) for name in columns])
+            values.append(msgspec.json.encode(value).decode() if name in ("stages", "notes") else value)
     with replacing(path) as file:
         pq.write_table(pa.table(columns, schema=schema), file, compression="zstd")
-
-
-def _arrow_type(name: str, pa: Any) -> Any:
-    if name in ("failed", "ended", "guess"):
-        return pa.bool_()
-    counts = name.startswith("tokens_") or name in ("budget", "seed", "level", "calls")
-    return pa.int64() if counts else pa.string()
 
 
 def read_parquet(path: Path) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from thinkcap.core.engine import Engine, EngineCard
 from thinkcap.core.errors import ConfigError, EngineError
 from thinkcap.core.files import replace_text
 from thinkcap.core.flow import drive
-from thinkcap.core.types import Answer, Failed, Graded, Outcome, Question, Sampling
+from thinkcap.core.types import Failed, Graded, Outcome, Sampling
 from thinkcap.engines import open_engine
 from thinkcap.grading import Grader
 from thinkcap.policies import stages
@@ -29,10 +29,10 @@ from thinkcap.policies.registry import facts, wants_other
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.derivable import gold_in_trace
 from thinkcap.study.folders import link_latest, refuse_other
-from thinkcap.study.plan import Cell, plan
+from thinkcap.study.plan import Cell, Key, plan
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import write_questions
-from thinkcap.study.rows import Journal, Key, Row, make_row, stands, write_parquet
+from thinkcap.study.rows import Journal, Row, make_row, stands, steps_of, write_parquet
 from thinkcap.study.times import read_times, write_times
 from thinkcap.study.values import FREE, Price
 from thinkcap.traces.lock import FileLock
@@ -193,94 +193,49 @@ async def _side_by_side(todo: Sequence[Cell], worker: _Worker, width: int) -> No
         raise
 
 
+@dataclass(frozen=True)
 class _Worker:
     """Takes one cell from question to row."""
 
-    def __init__(
-        self,
-        config: StudyConfig,
-        engine: Engine,
-        grader: Grader,
-        journal: Journal,
-        progress: Progress,
-        seconds: dict[Key, float],
-        watch: Watcher | None,
-    ) -> None:
-        self._config = config
-        self._engine = engine
-        self._grader = grader
-        self._journal = journal
-        self._progress = progress
-        self._seconds = seconds
-        self._watch = watch
-        self._neighbours = _Neighbours()
+    config: StudyConfig
+    engine: Engine
+    grader: Grader
+    journal: Journal
+    progress: Progress
+    seconds: dict[Key, float]
+    watch: Watcher | None
 
     async def do(self, cell: Cell) -> None:
         outcome = await self._outcome(cell)
-        row = make_row(
-            task=cell.task.name,
-            question=cell.question.id,
-            group=cell.question.group,
-            model=self._engine.card.model,
-            spec=cell.spec,
-            budget=cell.budget,
-            seed=cell.seed,
-            gold_hash=cell.task.gold_hash(cell.question.id),
-            outcome=outcome,
-            grader=Grader.version,
-            prompts=self._config.prompts.hash,
-        )
-        self._journal.append(row)
-        steps = outcome.run.steps if isinstance(outcome, Graded) else outcome.steps
-        self._seconds[cell.key] = sum(step.completion.wall_s for step in steps)
-        self._progress.done += 1
-        self._progress.failed += row.failed
-        self._progress.tokens += row.tokens_generated
-        if self._watch:
-            self._watch(self._progress)
+        row = make_row(cell, outcome, model=self.engine.card.model, prompts=self.config.prompts.hash)
+        self.journal.append(row)
+        self.seconds[cell.key] = sum(step.completion.wall_s for step in steps_of(outcome))
+        self.progress.done += 1
+        self.progress.failed += row.failed
+        self.progress.tokens += row.tokens_generated
+        if self.watch:
+            self.watch(self.progress)
 
     async def _outcome(self, cell: Cell) -> Outcome:
-        config = self._config
-        other = self._neighbours.of(cell) if wants_other(cell.spec) else None
-        policy = cell.spec.bind(self._engine.card.spoken(config.prompts), other)
+        config = self.config
+        if wants_other(cell.spec) and cell.other is cell.question:
+            raise ConfigError(f"policy '{cell.spec.name}' needs a second question; raise --limit")
+        policy = cell.spec.bind(self.engine.card.spoken(config.prompts), cell.other)
         sampling = Sampling(config.temperature, config.top_p, cell.seed)
         try:
             run = await drive(
                 policy(cell.question, cell.budget),
-                self._engine,
-                judge=self._grader.same,
+                self.engine,
+                judge=self.grader.same,
                 cap=cell.budget,
                 sampling=sampling,
             )
         except EngineError as err:
             return Failed(err, err.steps)
-        answer, level = read_answer(run.answer, cell.question)
+        answer, level = stages.read(cell.question, run.answer.text, guess=run.answer.guess)
         gold, kind = cell.task.golds[cell.question.id], cell.question.kind or "math"
-        verdict = await self._grader.grade(gold, answer, kind)
-        found = await gold_in_trace(run.steps, gold, kind, self._grader)
+        verdict = await self.grader.grade(gold, answer, kind)
+        found = await gold_in_trace(run.steps, gold, kind, self.grader)
         if found is not None:
             run = replace(run, answer=replace(run.answer, notes={**run.answer.notes, "gold_in_trace": found}))
         return Graded(run, verdict, answer, level)
-
-
-def read_answer(answer: Answer, question: Question) -> tuple[str | None, int]:
-    """The final answer in a policy's words; a guess from an open thought only where the policy says so."""
-    found = stages.read(question, answer.text, guess=answer.guess)
-    return found.answer, found.level
-
-
-class _Neighbours:
-    """For each question another one of its task, always the same: the next, and after the last the first."""
-
-    def __init__(self) -> None:
-        self._next: dict[tuple[str, int], dict[str, Question]] = {}
-
-    def of(self, cell: Cell) -> Question:
-        questions = cell.task.questions
-        if len(questions) < 2:
-            raise ConfigError(f"policy '{cell.spec.name}' needs a second question; raise --limit")
-        name = (cell.task.name, cell.seed)
-        if name not in self._next:
-            pairs = zip(questions, (*questions[1:], questions[0]), strict=True)
-            self._next[name] = {one.id: other for one, other in pairs}
-        return self._next[name][cell.question.id]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
-from thinkcap.study.rows import Key, read_parquet
+from thinkcap.study.plan import Key
+from thinkcap.study.rows import read_parquet
 
 FILE = "times.parquet"
 KEYS = ("task", "question", "policy", "budget", "seed")

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Questions, content_hash
-from thinkcap.logs.builder import ArmBuilder
-from thinkcap.logs.judge import final_answer, judge
-from thinkcap.logs.reading import Log, verdict
-from thinkcap.logs.said import Found, Said, served_as
-from thinkcap.logs.thoughts import thoughts
+from thinkcap.logs.arms import Arm, Questions
+from thinkcap.logs.reading import Log, printable, refused
+from thinkcap.logs.rows import Heading, read_rows
+from thinkcap.logs.said import Found, Said
+from thinkcap.logs.thoughts import Thoughts, thoughts
 
 _LOOKED_AT = 200
 """Samples whose texts tell how thoughts are marked."""
@@ -33,68 +32,60 @@ def _is_sample(row: Mapping[str, Any]) -> bool:
     return {"doc_id", "resps"} <= set(row) or {"doc_id", "filtered_resps"} <= set(row)
 
 
-def read(log: Log, questions: Questions, about: Said) -> Found:
-    path = log.path
-    builders: dict[str, ArmBuilder] = {}
-    results = _results_beside(path)
-    model, served = served_as(str(results.get("model_name") or results.get("model_source") or about.only or ""))
-    some = [_text(row) for _, row in islice(log.objects(), _LOOKED_AT)]
-    template = results.get("chat_template")
-    marks = thoughts(about.dialect, template if isinstance(template, str) else "", model, some)
-    opened = any(map(marks.opened_before, some))
-    about = about if about.policy else replace(about, policy=served or about.mode)
-    task = _task_of(path)
-    whole_answers: dict[int, tuple[str, str]] = {}
-    marked = unclosed = 0
-    for line, row in log.objects():
-        if not _is_sample(row):
-            raise DataError(f"{path}, line {line}: not a sample of lm-evaluation-harness (no doc_id, resps)")
-        name = str(row.get("filter", "none"))
-        if name not in builders:
-            budget = about.budget if about.budget is not None else _cap(row)
-            builders[name] = ArmBuilder(
-                log.name, about.policy or "answer", budget, log.memory, model=model, task=task
-            )
-        metric = _metric(row, path, line)
-        text = _text(row)
-        parts = marks.divide(text, opened=opened)
-        marked += opened or marks.shown_in(text)
-        unclosed += not parts.closed
-        content = row.get("target_hash") or row.get("doc_hash") or row.get("target")
-        builders[name].add(
-            str(row["doc_id"]),
-            right=verdict(row[metric], path.name, line, metric),
-            content=content_hash(str(content)) if content not in (None, "") else 0,
-            line=line,
-            columns={"question": "doc_id"},
-            unclosed=not parts.closed,
-        )
-        target = row.get("target")
-        if metric.startswith("exact_match") and isinstance(target, str) and target:
-            gold, build = final_answer(target), builders[name]
-            build.grade_last(gold, _first(row.get("filtered_resps")))
-            whole_answers[build.n - 1] = (gold, parts.said)
-    if len(builders) == 1:
-        # Several filters are several ways to read an answer; of a single one we read the answer ourselves.
-        next(iter(builders.values())).gradable = whole_answers
-    notes = judge(list(builders.values()), log.name)
-    notes += [
+def read(log: Log, questions: Questions, said: Said) -> Found:
+    filters = list(dict.fromkeys(_filter(row) for _, row in log.objects()))
+    results = _results_beside(log.path)
+    model = str(results.get("model_name") or results.get("model_source") or said.only or "")
+    template = str(results.get("chat_template") or "")
+    heading = Heading(log.name, about={"model": model, "task": _task_of(log.path)}, template=template)
+    some = [_first(row.get("resps")) for _, row in islice(log.objects(), _LOOKED_AT)]
+    marked = thoughts(said.dialect, template, model, some)
+    known = replace(said, columns=dict(zip(_FIELDS, _FIELDS, strict=True)))
+    arms: list[Arm] = []
+    notes = [
         f"{log.name}: lm-evaluation-harness stores no finish reason and no token counts; accuracy and paired "
         f"tests are possible, the share of cut chains, chain lengths and the causes of a loss are not"
     ]
-    if about.policy is None and marked:
-        for build in builders.values():
-            build.policy = "think"
-        notes.append(
-            f"{log.name}: answers hold think tags, so the arm is read as think; pass --as to say otherwise"
+    for name in filters:
+        # Several filters are several ways to read an answer; of a single one we read the answer ourselves.
+        rows = (
+            (line, _row(row, log.path, line, said.budget, None if len(filters) == 1 else marked))
+            for line, row in log.objects()
+            if _filter(row) == name
         )
-    if unclosed:
-        notes.append(f"{log.name}: {unclosed} answers open a thought and never close it: those were cut")
-    if len(builders) > 1:
-        notes.append(f"{log.name}: filters {', '.join(builders)} are kept as arms of their own")
-        for name, build in builders.items():
-            build.policy = f"{build.policy}[{name}]"
-    return Found([b.done(questions) for b in builders.values()], notes)
+        found = read_rows(rows, heading, questions, known, log)
+        arms += [replace(a, policy=f"{a.policy}[{name}]") if len(filters) > 1 else a for a in found.arms]
+        notes += found.notes
+    if len(filters) > 1:
+        notes.append(f"{log.name}: filters {', '.join(map(printable, filters))} are kept as arms of their own")
+    return Found(arms, notes)
+
+
+_FIELDS = ("id", "question", "correct", "gold", "output", "reasoning", "budget")
+
+
+def _row(
+    row: Mapping[str, Any], path: Path, line: int, budget: int | None, marked: Thoughts | None
+) -> dict[str, Any]:
+    """`marked`: how thoughts are told from the answer, where that is what the filter made of it."""
+    if not _is_sample(row):
+        raise DataError(f"{path}, line {line}: not a sample of lm-evaluation-harness (no doc_id, resps)")
+    metric, text = _metric(row, path, line), _first(row.get("resps"))
+    target, graded = row.get("target"), metric.startswith("exact_match")
+    values = (
+        str(row["doc_id"]),
+        str(row.get("target_hash") or row.get("doc_hash") or target or ""),
+        row[metric],
+        target if graded and isinstance(target, str) else None,
+        text if marked is None else _first(row.get("filtered_resps")),
+        None if marked is None else marked.divide(text).thought,
+        _cap(row) if budget is None else budget,
+    )
+    return dict(zip(_FIELDS, values, strict=True))
+
+
+def _filter(row: Mapping[str, Any]) -> str:
+    return str(row.get("filter", "none"))
 
 
 def _metric(row: Mapping[str, Any], path: Path, line: int) -> str:
@@ -104,14 +95,10 @@ def _metric(row: Mapping[str, Any], path: Path, line: int) -> str:
     for name in names:
         if row.get(name) in (0, 1, True, False):
             return name
-    raise DataError(
-        f"{path}, line {line}, column 'metrics': none of {', '.join(names)} is 0 or 1; "
-        f"a graded metric such as exact_match or acc is wanted"
+    listed = printable(", ".join(names))
+    raise refused(
+        path, line, "metrics", f"none of {listed} is 0 or 1; a graded metric such as exact_match or acc is wanted"
     )
-
-
-def _text(row: Mapping[str, Any]) -> str:
-    return _first(row.get("resps"))
 
 
 def _first(answers: Any) -> str:

@@ -11,25 +11,20 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Questions, content_hash, with_counted_end
-from thinkcap.logs.builder import ArmBuilder
-from thinkcap.logs.ends import broken, finished
-from thinkcap.logs.judge import final_answer, judge
+from thinkcap.logs.arms import COUNTED, Questions
 from thinkcap.logs.memory import json_cost
 from thinkcap.logs.place import numbered
-from thinkcap.logs.reading import Log, decode, parsed, printable, verdict, whole
-from thinkcap.logs.said import Found, Said, served_as
-from thinkcap.logs.thoughts import Thoughts, thoughts
+from thinkcap.logs.reading import Log, an_object, decode, parsed, printable, refused
+from thinkcap.logs.rows import Heading, read_rows
+from thinkcap.logs.said import Found, Said
 
 _ZSTD = 93
 """Compression method number of zstandard in zip archives."""
-_LOOKED_AT = 50
-"""Samples whose texts tell how thoughts are marked."""
 
 
 def recognise(log: Log) -> bool:
@@ -74,10 +69,7 @@ def _member(archive: zipfile.ZipFile, name: str, log: Log) -> dict[str, Any]:
     raw = _bytes(archive, name, log)
     where = f"{log.path}, {printable(name)}"
     log.memory.check(json_cost(raw), where)
-    data = parsed(decode(raw, where, 1), where, 1)
-    if not isinstance(data, dict):
-        raise DataError(f"{where}, line 1: wanted an object, got {type(data).__name__}")
-    return data
+    return dict(an_object(parsed(decode(raw, where, 1), where, 1), where, 1))
 
 
 def _bytes(archive: zipfile.ZipFile, name: str, log: Log) -> bytes:
@@ -117,130 +109,80 @@ def _bytes(archive: zipfile.ZipFile, name: str, log: Log) -> bytes:
 
 
 def _read(
-    header: Mapping[str, Any],
-    samples: Iterator[tuple[object, Any]],
-    log: Log,
-    questions: Questions,
-    about: Said,
+    header: Mapping[str, Any], samples: Iterator[tuple[object, Any]], log: Log, questions: Questions, said: Said
 ) -> Found:
-    path = log.path
     spec = header.get("eval") or {}
-    task = str(spec.get("task", ""))
-    model, served = served_as(str(spec.get("model", "")))
-    about = about if about.policy else replace(about, policy=served or about.mode)
-    budget = about.budget if about.budget is not None else _cap(header)
-    notes: list[str] = []
-    builders: dict[int, ArmBuilder] = {}
-    reasoning, answered = False, ""
-    head = list(islice(samples, _LOOKED_AT))
-    marked = thoughts(about.dialect, model=model, texts=[_text(sample) for _, sample in head])
-    for place, sample in chain(head, samples):
-        epoch = int(sample.get("epoch", 1))
-        if epoch not in builders:
-            builders[epoch] = ArmBuilder(
-                log.name,
-                about.policy or "answer",
-                budget,
-                log.memory,
-                model=model,
-                task=task,
-                seed=epoch,
-                criterion="stop reason",
-            )
-        answered = _one_model(answered, sample, path, place)
-        reasoning |= _add(builders[epoch], sample, place, marked)
-    if not builders:
+    budget = said.budget if said.budget is not None else _cap(header)
+    rows = _rows(samples, log.path)
+    first = next(rows, None)
+    if first is None:
         status = header.get("status", "unknown")
-        raise DataError(f"{path}: no samples inside (status of the run: {status}); nothing to diagnose")
-    if about.policy is None:
-        for build in builders.values():
-            build.policy = "think" if reasoning else "answer"
-        said = "think, for its answers hold reasoning" if reasoning else "'answer': the log names no mode"
-        notes.append(f"{log.name}: the arm is read as {said}; pass --as think or --as nothink to say otherwise")
-    if budget is None:
-        notes.append(f"{log.name}: no max_tokens is stored; pass --budget so that caps can be compared")
-    arms = []
-    notes += judge(list(builders.values()), log.name)
-    for build in builders.values():
-        arm = build.done(questions)
-        if arm.tokens is None:
-            notes.append(f"{log.name}: no token usage is stored; chain lengths cannot be estimated")
-        if arm.ended is None:
-            notes.append(f"{log.name}: some samples have no stop reason; ends are judged by tokens < budget")
-        arms.append(with_counted_end(arm))
-    return Found(arms, notes)
+        raise DataError(f"{log.path}: no samples inside (status of the run: {status}); nothing to diagnose")
+    about = {"model": str(spec.get("model", "")), "task": str(spec.get("task", "")), "budget": budget}
+    known = replace(said, columns=_COLUMNS)
+    arms, notes = read_rows(chain([first], rows), Heading(log.name, about=about), questions, known, log)
+    missing = {
+        "the log names no mode; pass --as think or --as nothink": any(a.policy == "answer" for a in arms),
+        "no max_tokens is stored; pass --budget so that caps can be compared": budget is None,
+        "no token usage is stored; chain lengths cannot be estimated": any(a.tokens is None for a in arms),
+        "some samples have no stop reason; ends are judged by tokens < budget": any(
+            a.criterion == COUNTED for a in arms
+        ),
+    }
+    return Found(arms, notes + [f"{log.name}: {note}" for note, so in missing.items() if so])
 
 
-def _one_model(before: str, sample: Mapping[str, Any], path: Path, place: object) -> str:
-    """The name the server gave itself; it need not be the one it was asked by, but it must not change."""
-    seen = str((sample.get("output") or {}).get("model") or before)
-    if before and seen != before:
-        raise DataError(
-            f"{path.name}, {place}, column 'output.model': {seen!r} after {before!r}; one log, one model"
+_COLUMNS = {
+    "id": "id",
+    "seed": "epoch",
+    "question": "content",
+    "gold": "target",
+    "output": "output",
+    "reasoning": "reasoning",
+    "correct": "score.value",
+    "tokens": "output.usage.output_tokens",
+    "finish": "output.choices.stop_reason",
+}
+"""Our names of what a sample says, and what refusals call it."""
+
+
+def _rows(samples: Iterator[tuple[object, Any]], path: Path) -> Iterator[tuple[object, dict[str, Any]]]:
+    model = ""
+    for place, sample in samples:
+        output = sample.get("output") or {}
+        # The name the server gave itself; it need not be the one it was asked by, but it must not change.
+        seen = str(output.get("model") or model)
+        if model and seen != model:
+            raise refused(path.name, place, "output.model", f"{seen!r} after {model!r}; one log, one model")
+        model = seen
+        choice = (output.get("choices") or [{}])[0]
+        scores = list((sample.get("scores") or {}).values()) or [sample.get("score")]
+        target, failed = sample.get("target"), sample.get("error") is not None
+        answer, reasoning = _parts((choice.get("message") or {}).get("content"))
+        values = (
+            str(sample.get("id")),
+            int(sample.get("epoch", 1)),
+            target if isinstance(target, str) else json.dumps(target, sort_keys=True),
+            target if isinstance(target, str) else None,
+            None if failed else answer,
+            reasoning,
+            (scores[0] or {}).get("value"),
+            (output.get("usage") or {}).get("output_tokens"),
+            choice.get("stop_reason"),
         )
-    return seen
+        yield place, {**dict(zip(_COLUMNS.values(), values, strict=True)), "error": failed}
 
 
-def _add(build: ArmBuilder, sample: Mapping[str, Any], place: object, marked: Thoughts) -> bool:
-    file = build.file
-    output = sample.get("output") or {}
-    choices = output.get("choices") or [{}]
-    usage = output.get("usage") or {}
-    tokens = usage.get("output_tokens")
-    failed = sample.get("error") is not None or broken(choices[0].get("stop_reason"))
-    scores = sample.get("scores") or {}
-    right = None
-    if not failed and scores:
-        name, score = next(iter(scores.items()))
-        column = f"scores.{name}.value"
-        right = verdict((score or {}).get("value"), file, place, column)
-    elif not failed and "score" in sample:
-        right = verdict((sample["score"] or {}).get("value"), file, place, "score.value")
-    target = sample.get("target")
-    content = target if isinstance(target, str) else json.dumps(target, sort_keys=True)
-    message = _message(sample)
-    build.add(
-        str(sample.get("id")),
-        right=right,
-        failed=failed,
-        tokens=None if tokens is None else whole(tokens, file, place, "output.usage.output_tokens"),
-        ended=None
-        if failed
-        else finished(choices[0].get("stop_reason"), file, place, "output.choices.stop_reason"),
-        content=content_hash(content) if target not in (None, "") else 0,
-        line=place,
-        columns={"tokens": "output.usage.output_tokens"},
-    )
-    said = _said(message, marked)
-    if not failed and isinstance(target, str) and target and said is not None:
-        build.grade_last(final_answer(target), said)
-    return _reasons(message, marked)
-
-
-def _message(sample: Mapping[str, Any]) -> Mapping[str, Any]:
-    choices = (sample.get("output") or {}).get("choices") or [{}]
-    return choices[0].get("message") or {}
-
-
-def _text(sample: Mapping[str, Any]) -> str:
-    content = _message(sample).get("content")
-    return content if isinstance(content, str) else ""
-
-
-def _said(message: Mapping[str, Any], marked: Thoughts) -> str | None:
-    """The answer without the reasoning that stands beside it."""
-    content = message.get("content")
-    if isinstance(content, list):
-        texts = [p.get("text") for p in content if isinstance(p, Mapping) and p.get("type") == "text"]
-        return "".join(t for t in texts if isinstance(t, str))
-    return marked.divide(content).said if isinstance(content, str) else None
-
-
-def _reasons(message: Mapping[str, Any], marked: Thoughts) -> bool:
-    content = message.get("content")
-    if isinstance(content, list):
-        return any(isinstance(p, Mapping) and p.get("type") == "reasoning" for p in content)
-    return isinstance(content, str) and marked.shown_in(content)
+def _parts(content: Any) -> tuple[str | None, str | None]:
+    """A message's answer and the reasoning beside it; thoughts inside a plain text stay there."""
+    if not isinstance(content, list):
+        return (content, None) if isinstance(content, str) else (None, None)
+    kinds = {"text": "", "reasoning": ""}
+    for part in content:
+        if isinstance(part, Mapping) and part.get("type") in kinds:
+            # Reasoning that was withheld has been there all the same.
+            kinds[part["type"]] += str(part.get(part["type"]) or " " * (part["type"] == "reasoning"))
+    return kinds["text"], kinds["reasoning"] or None
 
 
 def _cap(header: Mapping[str, Any]) -> int | None:

@@ -20,20 +20,10 @@ from thinkcap.logs.reading import Log, printable
 from thinkcap.logs.said import Found, Said
 from thinkcap.study import times
 
-_NEEDED = (
-    "question",
-    "task",
-    "model",
-    "policy",
-    "budget",
-    "seed",
-    "verdict",
-    "ended",
-    "tokens_charged",
-    "gold_hash",
-)
-
-_OPTIONAL = ("group", "stage", "stages", "calls", "tokens_think", "notes")
+_CODED = ("question", "task", "model", "policy", "verdict", "gold_hash")
+_NEEDED = (*_CODED, "budget", "seed", "ended", "tokens_charged")
+_TEXTS = ("group", "stage", "stages", "notes")
+_OPTIONAL = (*_TEXTS, "calls", "tokens_think")
 
 _NOTES = ("agree", "support", "rounds", "converged", "gold_in_trace")
 """What policies note down of a row and a diagnosis asks for."""
@@ -44,21 +34,15 @@ _ONE_CHAIN = ("think", "think[heuristic]")
 
 _ANSWER_PASS = ("extract", "retry")
 
-_TEXTS = ["question", "task", "model", "policy", "verdict", "gold_hash", "group", "stage", "stages", "notes"]
-
 
 def recognise(log: Log) -> bool:
-    return (
-        log.path.is_dir() or log.path.name == "rows.parquet" or (log.suffix == ".parquet" and _is_ours(log.path))
-    )
-
-
-def _is_ours(path: Path) -> bool:
+    if log.path.is_dir() or log.path.name == "rows.parquet":
+        return True
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return set(_NEEDED) <= set(pq.read_schema(path).names)
+        return log.suffix == ".parquet" and set(_NEEDED) <= set(pq.read_schema(log.path).names)
     except (pa.ArrowException, OSError, ValueError):
         return False
 
@@ -81,7 +65,7 @@ def read_run(
         if missing:
             raise DataError(f"{file}: no column '{missing[0]}'; wanted the rows of a study ({', '.join(_NEEDED)})")
         wanted = [*_NEEDED, *(c for c in _OPTIONAL if c in known)]
-        with pq.ParquetFile(file, read_dictionary=[c for c in _TEXTS if c in known]) as opened:
+        with pq.ParquetFile(file, read_dictionary=[c for c in (*_CODED, *_TEXTS) if c in known]) as opened:
             (memory or Memory()).charge(parquet_cost(opened.metadata, wanted), file)
             table = opened.read(columns=wanted)
     except (pa.ArrowException, OSError) as err:
@@ -122,26 +106,26 @@ class _Coded:
         self.codes: NDArray[np.int64] = np.asarray(coded.indices.fill_null(-1), dtype=np.int64)
         self.texts: list[str] = coded.dictionary.to_pylist()
 
+    def of(self, row: int) -> str:
+        return self.texts[int(self.codes[row])]
+
+    def are(self, rows: NDArray[np.int64], word: str) -> NDArray[np.bool_]:
+        code = self.texts.index(word) if word in self.texts else -2
+        return np.asarray(self.codes[rows] == code)
+
 
 def _arms(
     table: Any, file: Path, questions: Questions, only: str | None, run: str, provenance: Mapping[str, str]
 ) -> tuple[list[Arm], list[str]]:
-    text = {n: _Coded(table[n]) for n in ("question", "task", "model", "policy", "verdict", "gold_hash")}
-    counted = [
-        "budget",
-        "seed",
-        "tokens_charged",
-        *(n for n in ("calls", "tokens_think") if n in table.column_names),
-    ]
-    number = {n: table[n].to_numpy().astype(np.int64) for n in counted}
+    text = {n: _Coded(table[n]) for n in _CODED}
+    counts = ("budget", "seed", "tokens_charged", "calls", "tokens_think")
+    number = {n: table[n].to_numpy().astype(np.int64) for n in counts if n in table.column_names}
     ended = table["ended"].to_numpy(zero_copy_only=False).astype(np.bool_)
     negative = np.flatnonzero(number["tokens_charged"] < 0)
     if negative.size:
         raise DataError(f"{file}, row {negative[0] + 1}, column 'tokens_charged': a count is negative")
     ids = questions.codes(text["question"].texts)[text["question"].codes]
     golds = np.array([_hash(t) for t in text["gold_hash"].texts], dtype=np.uint64)[text["gold_hash"].codes]
-    right_code = _code(text["verdict"], "right")
-    unread_code = _code(text["verdict"], "unreadable")
     keys = [text["model"].codes, text["task"].codes, text["policy"].codes, number["budget"], number["seed"]]
     extra = {n: _Coded(table[n]) for n in ("group", "stage") if n in table.column_names}
     if "stage" in extra:
@@ -152,13 +136,13 @@ def _arms(
     arms = []
     for rows in np.split(group, starts[1:]):
         at = rows[0]
-        name = text["model"].texts[text["model"].codes[at]]
+        name = text["model"].of(at)
         if only is not None and same_model(name) != same_model(only):
             continue
         graded = rows[text["verdict"].codes[rows] >= 0]
         if len(graded) == 0:
             continue
-        policy, options = split_label(text["policy"].texts[text["policy"].codes[at]])
+        policy, options = split_label(text["policy"].of(at))
         budget = int(number["budget"][at])
         columns = {k: np.array(c.texts, dtype=object)[c.codes[graded]] for k, c in extra.items()}
         if policy in _ONE_CHAIN and "tokens_think" in number:
@@ -172,19 +156,19 @@ def _arms(
             file=run,
             provenance=provenance,
             question=ids[graded],
-            verdict=np.where(text["verdict"].codes[graded] == right_code, RIGHT, WRONG).astype(np.int8),
+            verdict=np.where(text["verdict"].are(graded, "right"), RIGHT, WRONG).astype(np.int8),
             tokens=number["tokens_charged"][graded],
             ended=ended[graded],
             criterion="end-of-turn token",
             content=golds[graded],
             model=canonical(name),
             model_as_logged=name,
-            task=text["task"].texts[text["task"].codes[at]],
+            task=text["task"].of(at),
             seed=int(number["seed"][at]),
             failed=len(rows) - len(graded),
             options=options,
             stages=_stages(table, graded, number.get("calls"), policy, budget),
-            unreadable=int((text["verdict"].codes[graded] == unread_code).sum()),
+            unreadable=int(text["verdict"].are(graded, "unreadable").sum()),
             extra=columns,
         )
         _refuse_repeats(arm, questions, file)
@@ -247,10 +231,6 @@ def _alike(arms: list[Arm]) -> list[Arm]:
         key = (arm.model, arm.task, arm.method, arm.budget)
         best[key] = max(best.get(key, arm.stages), arm.stages, key=lambda s: (s.told, s.rounds or 0))
     return [replace(a, stages=best[a.model, a.task, a.method, a.budget]) for a in arms]
-
-
-def _code(column: _Coded, word: str) -> int:
-    return column.texts.index(word) if word in column.texts else -2
 
 
 def _hash(text: str | None) -> int:
