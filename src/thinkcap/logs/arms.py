@@ -46,7 +46,8 @@ class Questions:
         return self._codes.setdefault(name, len(self._codes))
 
     def codes(self, names: Iterable[str]) -> Ints:
-        return np.fromiter((self.code(name) for name in names), dtype=np.int64)
+        known = self._codes
+        return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
 
     @property
     def names(self) -> list[str]:
