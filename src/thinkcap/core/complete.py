@@ -6,6 +6,7 @@ completion = await complete(engine, request)
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
@@ -70,17 +71,20 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         room = min(room, request.most)
     if room <= 0:
         return NOTHING
-    watched = bool(request.stop_at or request.unsure)
+    marks = card.marks if request.question.tools else card.marks.without_calls()
+    ends = (marks.close_tag, *marks.ends) if request.thought_only and card.stops and not prompt.closed else ()
+    stop_at = (*request.stop_at, *ends)
+    watched = bool(stop_at or request.unsure)
     if watched or request.scored:
         scored = request.scored or request.unsure is not None
-        prompt = replace(prompt, stop_at=request.stop_at, unsure=request.unsure, scored=scored)
-    marks = card.marks if request.question.tools else card.marks.without_calls()
+        prompt = replace(prompt, stop_at=stop_at, unsure=request.unsure, scored=scored)
     splitter = Splitter(marks, request.mode, prompt.opened, prompt.closed)
     output = await engine.generate(
         prompt, room, request.sampling or GREEDY, splitter.through(emit) if emit else None
     )
     if watched:
         output = await stopped(output, prompt, engine.read)
+        output = _unclosed(output, ends)
     if emit:
         splitter.finish(emit)
     spans: Spans = []
@@ -112,6 +116,13 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         before=output.before,
         scores=output.scores,
     )
+
+
+def _unclosed(output: Output, ends: Sequence[str]) -> Output:
+    """A pass that was to think only, without the mark it stopped at: its thought can go on."""
+    if output.before is None or not any(mark in output.text[len(output.before.text) :] for mark in ends):
+        return output
+    return replace(output, text=output.before.text, ids=output.before.ids, before=None, finish="stop")
 
 
 Spans = list[tuple[int, int | None]]

@@ -120,8 +120,6 @@ class Prompt:
     stop_at: tuple[str, ...] = ()
     unsure: Unsure | None = None
     scored: bool = False
-    thought_only: bool = False
-    """Generation stops where the thought does."""
 
     def key(self, fingerprint: str, sampling: Sampling) -> str:
         """Names a generation without its budget and its stops: both only cut the same trace."""

@@ -127,6 +127,8 @@ class Request:
     """A level of the model's own; empty: as its makers set it."""
     thought_only: bool = False
     """The pass is over where the thought is; engines that cannot stop there write on."""
+    opens: bool = False
+    """Our words in `prefill` begin inside the thought: it is opened first, where the prompt does not do so."""
     most: int | None = None
     """At most so many generated tokens, whatever of the budget the forced ones leave."""
     paid: int = 0

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from thinkcap.core.engine import EngineCard, Output
+from thinkcap.core.engine import Output
 from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.thinking import Marks, split
 from thinkcap.core.types import Request, Span
@@ -77,20 +77,6 @@ def without_choice(request: Request) -> Request:
     """The same pass without its tools, whose other wishes bind decoding as they always do."""
     options = {name: value for name, value in request.question.options.items() if name not in _CHOICE}
     return replace(request, question=replace(request.question, tools=(), options=options))
-
-
-def thought_ends(request: Request, marks: Marks) -> list[str]:
-    """Words that end a pass that only thinks."""
-    known = marks if request.question.tools else marks.without_calls()
-    return [known.close_tag, *known.ends]
-
-
-def only_thought(output: Output, card: EngineCard) -> Output:
-    """A pass that was stopped at the end of its thought: without the mark, and with more to come."""
-    ids = output.ids
-    if ids is not None:
-        ids = ids[: ids.index(card.close_id)] if card.close_id in ids else None
-    return replace(output, ids=ids, ended=False, finish="stop")
 
 
 def begun(request: Request, speech: Speech) -> tuple[str, str]:

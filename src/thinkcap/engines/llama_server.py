@@ -27,9 +27,7 @@ from thinkcap.engines.calling import (
     begun,
     called,
     calls,
-    only_thought,
     rendering,
-    thought_ends,
     told_as_chat,
     without_choice,
 )
@@ -91,8 +89,6 @@ class LlamaServer:
         if calls(request):
             return await self._calling(request)
         body = constraints(request, _OPTIONS, self.card.model)
-        if request.thought_only:
-            body["stop"] = thought_ends(request, self.card.marks)
         if body.pop("n_probs", False):
             # None are given for 0; the surplus one is taken out of the answer.
             body["n_probs"] = max(1, body.setdefault("top_logprobs", 0))
@@ -148,7 +144,7 @@ class LlamaServer:
             output = replace(output, ended=False, finish="stopped")
         if prompt.scored:
             output = replace(output, scores=_scores(answer))
-        return only_thought(output, self.card) if prompt.thought_only and answer["stop_type"] == "word" else output
+        return output
 
     async def _called(self, prompt: Prompt, ids: Ids, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
         body = {

@@ -82,7 +82,9 @@ class ScriptedEngine:
                 ids += encode(tail)
         nothink = request.mode == "nothink"
         ids += encode("[assistant]" + (QUIET if nothink else ""))
-        forced = 0
+        opening = encode(f"{OPEN}\n") if request.opens and not nothink else []
+        ids += opening
+        forced = len(opening)
         for part in request.prefill:
             piece = encode(part) if isinstance(part, str) else list(part.ids or ())
             forced += len(piece) if isinstance(part, str) else 0

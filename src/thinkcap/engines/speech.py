@@ -144,10 +144,15 @@ class Speech:
         bare = dialect.close == QWEN.close_tag and not (dialect.name or dialect.answer_open)
         return bare or not dialect.thinks
 
+    def opening(self, request: Request) -> str:
+        """What opens the thought before our own words in it, unless the prompt has done so."""
+        needed = request.opens and request.mode == "think" and not self.opens
+        return f"{self.dialect.marks.open_tag}\n" if needed and self.dialect.marks.open_tag else ""
+
     def state(self, request: Request) -> tuple[bool, bool]:
         """`(opened, closed)` when the first token is written."""
         marks = self.dialect.marks
-        begun = "".join(p.text if isinstance(p, Span) else p for p in request.prefill)
+        begun = self.opening(request) + "".join(p.text if isinstance(p, Span) else p for p in request.prefill)
         if request.mode == "think":
             begun = (marks.open_tag if self.opens else "") + begun
         closed = marks.close_tag in begun or (

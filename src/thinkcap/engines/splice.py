@@ -70,7 +70,6 @@ class Splicer:
             closed=closed,
             tokens=len(ids),
             begun=begun,
-            thought_only=request.thought_only,
         )
 
     async def _begun(self, request: Request) -> int:
@@ -95,7 +94,9 @@ class Splicer:
             ids += await self._span(span)
             ids += piece
         ids += await self._text(self._speech.block(request.mode))
-        forced = 0
+        opening = await self._text(self._speech.opening(request))
+        ids += opening
+        forced = len(opening)
         for part in request.prefill:
             if isinstance(part, str):
                 piece = await self._text(part)

@@ -25,9 +25,7 @@ from thinkcap.engines.calling import (
     extras_of,
     forced_schema,
     held_to,
-    only_thought,
     rendering,
-    thought_ends,
     without_choice,
 )
 from thinkcap.engines.canary import ServedName
@@ -69,8 +67,6 @@ class VllmServer:
         if calls(request):
             return await self._calling(request)
         body = constraints(request, _OPTIONS, self.card.model)
-        if request.thought_only:
-            body["stop"] = thought_ends(request, self.card.marks)
         wanted = grammar(request)
         if wanted is not None:
             body["structured_outputs"] = {"grammar": wanted}
@@ -140,8 +136,7 @@ class VllmServer:
         if parsed:
             head, chat = parsed
             return await self._called(output, (*ids[head:], *(output.ids or ())), chat)
-        over = prompt.thought_only and isinstance(answer.get("stop_reason"), str)
-        return only_thought(output, self.card) if over else output
+        return output
 
     async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores:
         """One pass over prompt and text; the server must write a token, which nobody reads."""

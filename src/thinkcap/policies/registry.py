@@ -46,10 +46,23 @@ _TABLE: dict[str, str] = {
     "stop": "thinkcap.policies.stop:stop",
     "auto": "thinkcap.policies.auto:auto",
 }
-"""In the order a person reads them, and where a name is not that of its file."""
+_RIVALS: dict[str, str] = {
+    "wait": "thinkcap.policies.wait:wait",
+    "sure": "thinkcap.policies.sure:sure",
+    "agree": "thinkcap.policies.agree:agree",
+    "settle": "thinkcap.policies.settle:settle",
+    "steady": "thinkcap.policies.steady:steady",
+    "trust": "thinkcap.policies.trust:trust",
+    "trust_stop": "thinkcap.policies.trust:trust_stop",
+    "shortest": "thinkcap.policies.shortest:shortest",
+    "skip": "thinkcap.policies.skip:skip",
+    "skip_vote": "thinkcap.policies.skip:skip_vote",
+    "estimate": "thinkcap.policies.estimate:estimate",
+}
+"""Methods of others, charged as ours are. Both tables in the order a person reads them."""
 EFFORT = "effort"
 """An option of every policy that thinks: the level, of the model's own, at which it thinks."""
-_NO_POLICIES = ("controls", "facts", "methods", "registry", "stages", "syntax")
+_NO_POLICIES = ("controls", "facts", "methods", "registry", "stages", "syntax", "trials")
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -58,7 +71,8 @@ def _files(folder: Path) -> dict[str, str]:
     return {name: f"thinkcap.policies.{name}:{name}" for name in here}
 
 
-POLICIES: Mapping[str, str] = MappingProxyType(_TABLE | _files(Path(__file__).parent))
+RIVALS: tuple[str, ...] = tuple(_RIVALS)
+POLICIES: Mapping[str, str] = MappingProxyType(_TABLE | _RIVALS | _files(Path(__file__).parent))
 
 
 @dataclass(frozen=True)
@@ -160,9 +174,9 @@ def parse(word: str) -> PolicySpec:
 
 
 def parse_list(text: str) -> list[PolicySpec]:
-    """`a,b(c=1,d=2)` or `all`."""
-    if text.strip() == "all":
-        return [PolicySpec(name) for name in POLICIES]
+    """`a,b(c=1,d=2)`, `all` for the paper's methods, their controls and ours, or `rivals` for those of others."""
+    if text.strip() in ("all", "rivals"):
+        return [PolicySpec(name) for name in POLICIES if (name in RIVALS) == (text.strip() == "rivals")]
     specs = [check(spec) for spec in read_list(text, PolicySpec)]
     if not specs:
         raise ConfigError("no policy named; wanted for instance --policy nothink,think,iris or --policy all")
@@ -228,6 +242,7 @@ def _kind(annotation: Any) -> str:
 
 __all__ = [
     "POLICIES",
+    "RIVALS",
     "PolicySpec",
     "as_spec",
     "check",

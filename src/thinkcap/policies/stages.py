@@ -7,6 +7,7 @@ methods ask in the same words and a stored stage serves every method.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.errors import Unsupported
@@ -74,6 +75,24 @@ def in_band(question: Question, trace: Completion, budget: int, forced: str, sta
     closed = trace.answer is not None and not trace.thinking
     prefill = (trace.span(),) if closed else (trace.span(), forced)
     return Request(question, "think", budget, stage, "answer", prefill=prefill, final=True)
+
+
+def joined(chain: Completion, piece: Completion) -> Completion:
+    """The turn so far: what was written before, and what the next step added."""
+    if not piece.generated:
+        return chain
+    ids = chain.ids + piece.ids if chain.ids is not None and piece.ids is not None else None
+    thought = (chain.thought or "") + (piece.thought or "") if chain.answer is None else chain.thought
+    answer = piece.answer if chain.answer is None else chain.answer + piece.text
+    return replace(
+        piece,
+        text=chain.text + piece.text,
+        ids=ids,
+        thought=thought,
+        answer=answer,
+        generated=chain.generated + piece.generated,
+        think_tokens=chain.think_tokens + piece.think_tokens,
+    )
 
 
 def with_text(messages: Sequence[Message], text: str) -> tuple[Message, ...]:

@@ -67,7 +67,7 @@ def stop(
         begun = (chain.span(),) if chain else ()
         step = stages.thinking(question, at - (chain.generated if chain else 0), keep=answer, shown="answer")
         piece = yield from ask(replace(step, prefill=begun))
-        chain = joined(chain, piece) if chain else piece
+        chain = stages.joined(chain, piece) if chain else piece
         if chain.ended:
             return Answer(chain.answer, stage="think", completion=piece, notes={"checks": tuple(seen)})
         # A gateway that wants the answer in a pass of its own hides the end of a turn that gave it already.
@@ -86,24 +86,6 @@ def stop(
         return Answer(final.answer, stage="extract", completion=final, notes=notes)
     rest = yield from ask(stages.in_band(question, chain, answer, prompts.close, "close"))
     return Answer((chain.answer or "") + rest.text, stage="close", completion=rest, notes=notes)
-
-
-def joined(chain: Completion, piece: Completion) -> Completion:
-    """The turn so far: what was written before, and what the next step added."""
-    if not piece.generated:
-        return chain
-    ids = chain.ids + piece.ids if chain.ids is not None and piece.ids is not None else None
-    thought = (chain.thought or "") + (piece.thought or "") if chain.answer is None else chain.thought
-    answer = piece.answer if chain.answer is None else chain.answer + piece.text
-    return replace(
-        piece,
-        text=chain.text + piece.text,
-        ids=ids,
-        thought=thought,
-        answer=answer,
-        generated=chain.generated + piece.generated,
-        think_tokens=chain.think_tokens + piece.think_tokens,
-    )
 
 
 def _by_way(options: Mapping[str, Any]) -> Facts:

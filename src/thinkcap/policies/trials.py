@@ -1,0 +1,161 @@
+"""A thought written in pieces, with trial answers between them: what the rivals' early exits have in common.
+
+The pieces continue one turn, so a stored thought serves every cap; a trial is a short answer forced out of the
+thought so far, hidden and taken back. Every trial is charged, and notes say how many there were and their cost:
+what is charged minus `trial_tokens` is what the authors of these methods count.
+
+    thought = Thought(question, cap, answer, prompts)
+    yield from thought.write(64)
+    found = yield from thought.attempt(trial)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from thinkcap.core.flow import Ask, Flow, ask
+from thinkcap.core.prompts import Prompts
+from thinkcap.core.types import Answer, Completion, Question, Request, Span
+from thinkcap.policies import stages
+
+_BLANKS: Mapping[str, str] = MappingProxyType(
+    {"number": "number", "math": "answer", "label": "X", "truth": "True", "yesno": "Yes", "text": "answer"}
+)
+"""The word of each answer form that the model is to fill in."""
+_ENDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "math": ("}\n", "}.", "}$", "}}", "}\\", "\n"),
+        "label": (")", "\n"),
+        "truth": (".", "\n"),
+        "yesno": (".", "\n"),
+    }
+)
+_SENTENCES = (". ", ".\n", "? ", "?\n", "! ", "!\n", "\n")
+PLACES: Mapping[str, tuple[str, ...]] = MappingProxyType({"sentence": _SENTENCES, "paragraph": ("\n\n",)})
+"""Where a thought can be interrupted, by name; any other text stands for itself."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is asked at a checkpoint: our words, then at most `most` tokens of the model's."""
+
+    text: str
+    lead: str
+    """The beginning of the answer inside `text`."""
+    most: int
+    stop_at: tuple[str, ...]
+    scored: bool = False
+
+    @classmethod
+    def of(cls, question: Question, prompts: Prompts, most: int, lead: str = "", *, scored: bool = False) -> Trial:
+        """The thought closed and the answer begun in the question's own form, or `lead` for all of it."""
+        form = question.answer_form
+        shape = prompts.form(form)
+        blank = _BLANKS.get(form, "")
+        begun = shape[: shape.index(blank)] if blank and blank in shape else ""
+        ends = _ENDS.get(form, ("\n",))
+        return cls(lead or prompts.close + begun, lead or begun, most, ends, scored)
+
+    def read(self, question: Question, found: Completion) -> str | None:
+        """The answer in a trial; None where there is none to read."""
+        return stages.read(question, self.said(found)).answer
+
+    def said(self, found: Completion) -> str:
+        text = self.lead + found.text
+        return text + "}" * max(0, text.count("{") - text.count("}"))
+
+
+class Thought:
+    """The turn so far, what it has cost, and where it can be closed."""
+
+    def __init__(self, question: Question, cap: int, answer: int | None, prompts: Prompts) -> None:
+        self.question, self.prompts = question, prompts
+        self.answer = min(max(32, cap // 8), max(1, cap // 2)) if answer is None else answer
+        self.chain: Completion | None = None
+        self.trials = self.trial_tokens = 0
+        self.full = False
+        """Nothing more can be written: it has ended, closed itself, or used up its share."""
+        self._cap, self._spent = cap, 0
+        self._here: tuple[Span, ...] = ()
+        self._forced = 0
+
+    @property
+    def length(self) -> int:
+        return self.chain.generated if self.chain else 0
+
+    def write(
+        self, most: int = 0, stop_at: Sequence[str] = (), trial: Trial | None = None
+    ) -> Generator[Ask, Any, Completion | None]:
+        """One more piece: `most` tokens, or up to a text. Keeps back the answer and, if it is to come, a trial."""
+        keep = self.answer + (self._price(trial) if trial else 0)
+        room = self._cap - self._spent - keep
+        if room <= 0:
+            self.full = True
+            return None
+        begun = (self.chain.span(),) if self.chain else ()
+        budget = min(most, room) if most else room
+        piece = yield from ask(
+            Request(self.question, "think", budget, "think", "answer", keep, prefill=begun, stop_at=tuple(stop_at))
+        )
+        self._spent += piece.spent
+        self.chain = stages.joined(self.chain, piece) if self.chain else piece
+        self._here = (*begun, piece.before) if piece.before else (self.chain.span(),)
+        reached = piece.generated == budget and most == budget
+        self.full = self.chain.ended or self.chain.answer is not None
+        self.full = self.full or not (piece.finish == "stopped" or reached)
+        return piece
+
+    def attempt(self, trial: Trial) -> Generator[Ask, Any, Completion | None]:
+        """A trial answer from the thought as it stands; None where there is no room for one."""
+        room = self._cap - self._spent - self.answer
+        if room < self._price(trial):
+            return None
+        found = yield from ask(
+            Request(
+                self.question,
+                "think",
+                room,
+                "trial",
+                keep=self.answer,
+                prefill=(*self._here, trial.text),
+                most=trial.most,
+                stop_at=trial.stop_at,
+                scored=trial.scored,
+            )
+        )
+        if not found.generated:
+            return None
+        self._forced = found.forced
+        self._spent += found.spent
+        self.trials += 1
+        self.trial_tokens += found.spent
+        return found
+
+    def finish(self, *, stopped: bool = False, **notes: Any) -> Flow:
+        """The answer in the same turn: after the model's own close, or after ours. Unless `stopped`, the thought
+        first takes all that is left for it."""
+        over = self.chain is not None and (self.chain.ended or self.chain.answer is not None)
+        if not (stopped or over):
+            yield from self.write()
+        told = {"trials": self.trials, "trial_tokens": self.trial_tokens, **notes}
+        chain = self.chain
+        if stopped:
+            told["stopped"] = self.length
+        if chain is not None and chain.ended:
+            return Answer(chain.answer, "think", chain, notes=told)
+        closed = chain is not None and chain.answer is not None
+        own = (chain.span(),) if chain and closed else self._here
+        prefill: tuple[Span | str, ...] = own if closed else (*own, self.prompts.close)
+        left = self._cap - self._spent
+        stage = "think" if closed else "close"
+        rest = yield from ask(
+            Request(self.question, "think", left, stage, "answer", prefill=prefill, final=not closed)
+        )
+        return Answer(((chain.answer or "") if chain else "") + rest.text, stage, rest, notes=told)
+
+    def _price(self, trial: Trial) -> int:
+        """What a trial costs at most; before the first one our words are taken for a token a character or two."""
+        return (self._forced or 1 + len(trial.text) // 2) + trial.most
