@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+from thinkcap.cli.terminal import say
+
 VERBS: Mapping[str, tuple[str, str]] = {
     "study": ("thinkcap.cli.study:command", "Measure accuracy against budget, for modes and methods."),
     "init": ("thinkcap.cli.init:command", "Write a commented study file that fits your file of questions."),
@@ -61,7 +63,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        click.echo(f"thinkcap {version('thinkcap')}")
+        say(f"thinkcap {version('thinkcap')}")
         ctx.exit()
 
 
@@ -81,7 +83,7 @@ def group(ctx: click.Context) -> None:
     Start with `thinkcap study`: the bundled model, its own problems, both modes, sixteen budgets.
     """
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        say(ctx.get_help())
 
 
 def main(args: list[str] | None = None) -> Any:
@@ -111,9 +113,7 @@ def main(args: list[str] | None = None) -> Any:
 
 
 def _say(message: str) -> None:
-    # A message may quote a stranger's file or server; a terminal obeys what it is sent.
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(message.split()))
-    click.echo(f"thinkcap: {shown}", err=True)
+    say(f"thinkcap: {' '.join(message.split())}", err=True)
 
 
 def run() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from thinkcap.cli.terminal import say
+
 
 @click.command(name="ask", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("question", required=False)
@@ -51,9 +53,9 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
         if as_json:
             return
         if channels[-1] and piece.channel != channels[-1]:
-            click.echo("\n")  # where the thought ends, though it may have been cut within a line
+            say("\n")  # where the thought ends, though it may have been cut within a line
         channels.append(piece.channel)
-        click.echo(click.style(piece.text, dim=piece.channel == "thought"), nl=False)
+        say(piece.text, dim=piece.channel == "thought", nl=False)
 
     if more["dialect"] is None:
         del more["dialect"]
@@ -71,16 +73,16 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
         for s in reply.steps
     ]
     if as_json:
-        click.echo(
+        say(
             json.dumps(
                 {"text": reply.text, "answer": reply.answer, "tokens": reply.tokens, "stages": stages}, indent=1
             )
         )
         return
-    click.echo("\n")
+    say("\n")
     if reply.text is None:
-        click.echo("no answer: thinking used up its budget before it closed (try --policy close)", err=True)
+        say("no answer: thinking used up its budget before it closed (try --policy close)", err=True)
     for stage in stages:
         end = "ended" if stage["ended"] else "cut"
-        click.echo(f"{stage['stage']:>10}  {stage['tokens']:>5} of {stage['budget']} tokens, {end}", err=True)
-    click.echo(f"{'total':>10}  {reply.tokens:>5} of {cap} tokens", err=True)
+        say(f"{stage['stage']:>10}  {stage['tokens']:>5} of {stage['budget']} tokens, {end}", err=True)
+    say(f"{'total':>10}  {reply.tokens:>5} of {cap} tokens", err=True)

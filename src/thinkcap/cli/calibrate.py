@@ -8,6 +8,9 @@ from typing import Any
 
 import click
 
+from thinkcap.cli.terminal import say
+from thinkcap.core.files import SHARED, replace_text
+
 
 @click.command(name="calibrate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", type=click.Path(path_type=Path))
@@ -58,25 +61,25 @@ def command(
             )
         beside = out.with_name(f"{out.stem}.allocation.json")
         profile, allocation = calibrate_auto(run, beside.name, price=price, margin=margin, risk=risk, level=level)
-        beside.write_text(allocation.to_json(), encoding="utf-8")
-        click.echo(f"allocation: {beside}")
-        click.echo(_allocator(allocation.about["allocator"]))
+        replace_text(beside, allocation.to_json(), SHARED)
+        say(f"allocation: {beside}")
+        say(_allocator(allocation.about["allocator"]))
     else:
         profile = calibrate(run, tasks=tasks, level=level)
         for doubt in profile.doubts():
-            click.echo(f"warning: {doubt}", err=True)
+            say(f"warning: {doubt}", err=True)
     if out is None:
-        click.echo(profile.to_toml())
+        say(profile.to_toml())
         return
-    out.write_text(profile.to_toml(), encoding="utf-8")
+    replace_text(out, profile.to_toml(), SHARED)
     for rule in profile.rules:
         found = rule.evidence
         does = found.get("does", rule.policy.label)
-        click.echo(
+        say(
             f"{rule.at_least:>8}  {does:<32} {100 * found['accuracy']:5.1f} % right, "
             f"surely {100 * found['lower_bound']:5.1f} %, n = {found['n']}"
         )
-    click.echo(f"profile: {out}")
+    say(f"profile: {out}")
 
 
 def _allocator(found: Mapping[str, Any]) -> str:

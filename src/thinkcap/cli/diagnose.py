@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkcap.cli.logs import reads_logs
+from thinkcap.cli.terminal import say
 from thinkcap.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def command(
 
     records = read(paths, model=model, **reading)
     found = diagnose(records, draws=draws, seed=seed)
-    click.echo(json_page(found, _published_names(records)) if as_json else as_text(found, details=details))
+    say(json_page(found, _published_names(records)) if as_json else as_text(found, details=details))
 
 
 def _published_names(records: Records) -> dict[str, Any]:

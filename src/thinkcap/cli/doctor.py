@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+from thinkcap.cli.terminal import say
+from thinkcap.core.files import SHARED, replace_text
+
 
 @click.command(name="doctor", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("url")
@@ -37,5 +40,5 @@ def command(url: str, tokens: int, timeout_s: float, dialect: str, as_json: bool
 
     report = examined(url, tokens, timeout_s, dialect)
     if card:
-        card.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
-    click.echo(json.dumps(report.to_dict(), indent=1) if as_json else report.table())
+        replace_text(card, json.dumps(report.to_dict(), indent=1) + "\n", SHARED)
+    say(json.dumps(report.to_dict(), indent=1) if as_json else report.table())

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from thinkcap.cli.terminal import say
+from thinkcap.core.files import SHARED, replace_text
+
 
 @click.command(name="init", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", type=click.Path(path_type=Path))
@@ -23,5 +26,5 @@ def command(file: Path, out: Path, columns: str | None, kind: str | None) -> Non
     if out.exists():
         raise ConfigError(f"'{out}' is there already; remove it, or name another with --out")
     text, note = starter(file, out, columns=parse_map(columns) if columns else {}, kind=kind)
-    out.write_text(text, encoding="utf-8")
-    click.echo(f"{note}\nwrote {out}; run it with: thinkcap study {out}")
+    replace_text(out, text, SHARED)
+    say(f"{note}\nwrote {out}; run it with: thinkcap study {out}")

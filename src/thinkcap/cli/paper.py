@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from thinkcap.cli.logs import reads_logs
+from thinkcap.cli.terminal import say
 from thinkcap.core.errors import ConfigError
 
 
@@ -48,4 +49,4 @@ def command(paths: tuple[Path, ...], **options: Any) -> None:
     if not paths and not options["listed"] and not options["audit"]:
         raise ConfigError("nothing to show; name a study's folder or a log, or see all names with --list")
     for line in paper(paths, **options):
-        click.echo(line)
+        say(line)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from thinkcap.cli.terminal import say
+
 
 @click.command(name="policies", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("name", required=False)
@@ -14,16 +16,16 @@ def command(name: str | None, markdown: bool) -> None:
     from thinkcap.policies.registry import POLICIES
 
     if markdown:
-        click.echo(page(), nl=False)
+        say(page(), nl=False)
         return
     if name is None:
         width = max(map(len, POLICIES))
         for each in POLICIES:
-            click.echo(f"{each:{width}}  {about(each).summary}")
-        click.echo("\nMore of one: thinkcap policies NAME")
+            say(f"{each:{width}}  {about(each).summary}")
+        say("\nMore of one: thinkcap policies NAME")
         return
     method = about(name.partition("(")[0])
-    click.echo(f"{method.name}: {method.summary}\n\n{method.text}")
+    say(f"{method.name}: {method.summary}\n\n{method.text}")
     if method.options:
         options = (key if value is None else f"{key}={value}" for key, value in method.options.items())
-        click.echo(f"\nOptions: {', '.join(options)}")
+        say(f"\nOptions: {', '.join(options)}")

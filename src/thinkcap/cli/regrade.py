@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from thinkcap.cli.terminal import say
+
 
 @click.command(name="regrade", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", type=click.Path(path_type=Path))
@@ -24,6 +26,6 @@ def command(run: Path, tasks: tuple[str, ...]) -> None:
 
     changed = wait(regrade_study(run, modules=tasks))
     write_page(run)
-    click.echo(f"{changed.rows:,} rows graded by {changed.grader}; {len(changed.flips):,} verdicts changed")
+    say(f"{changed.rows:,} rows graded by {changed.grader}; {len(changed.flips):,} verdicts changed")
     for key, before, after in changed.flips[:20]:
-        click.echo(f"  {' '.join(str(part) for part in key)}: {before} -> {after}")
+        say(f"  {' '.join(str(part) for part in key)}: {before} -> {after}")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from thinkcap.cli.logs import reads_logs
+from thinkcap.cli.terminal import say
 from thinkcap.core.errors import ConfigError
 
 
@@ -43,4 +44,4 @@ def command(paths: tuple[Path, ...], **options: Any) -> None:
     if not paths and not options["listed"]:
         raise ConfigError("nothing to report on; name a study's folder or a log, or see all names with --list")
     for line in report(paths, **options):
-        click.echo(line)
+        say(line)

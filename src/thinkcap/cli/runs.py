@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from thinkcap.cli.terminal import one_line, say
+
 
 @click.command(name="runs", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
@@ -21,10 +23,10 @@ def command(folder: Path | None, as_json: bool) -> None:
 
     runs = list_runs(folder or RUNS) if folder or RUNS.is_dir() else []
     if as_json:
-        click.echo(json.dumps([asdict(run) for run in runs], indent=1))
+        say(json.dumps([asdict(run) for run in runs], indent=1))
         return
     if not runs:
-        click.echo(f"no runs in '{folder or RUNS}'; start one with: thinkcap study")
+        say(f"no runs in '{folder or RUNS}'; start one with: thinkcap study")
         return
     lines = [("run", "model", "task", "rows", "state", "most accurate", "written (UTC)")]
     for run in runs:
@@ -36,4 +38,4 @@ def command(folder: Path | None, as_json: bool) -> None:
         )
     widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
     for line in lines:
-        click.echo("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip())
+        say("  ".join(one_line(word).ljust(width) for word, width in zip(line, widths, strict=True)).rstrip())

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from thinkcap.cli.terminal import say
 from thinkcap.core.errors import ConfigError
 
 
@@ -40,7 +41,7 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
         from thinkcap.gateway.auth import new_key as make
 
         key, line = make(new_key)
-        click.echo(f"key (shown once): {key}\nfor the configuration file:\n[keys]\n{line}")
+        say(f"key (shown once): {key}\nfor the configuration file:\n[keys]\n{line}")
         return
     from thinkcap.calibrate.profile import profile_of
 
@@ -59,8 +60,8 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
     for one in config.models:
         profile = profile_of(one.model, one.profile)
         for doubt in profile.doubts() if profile else ():
-            click.echo(f"warning: profile of '{one.model}': {doubt}", err=True)
-    if not run(config, lambda banner: click.echo(banner, err=True)):
+            say(f"warning: profile of '{one.model}': {doubt}", err=True)
+    if not run(config, lambda banner: say(banner, err=True)):
         raise click.exceptions.Exit(1)
 
 

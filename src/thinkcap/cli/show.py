@@ -8,9 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
-
 from thinkcap.api import Studied, run_study
+from thinkcap.cli.terminal import REWRITE, say
 from thinkcap.core.sync import wait
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import Estimate
@@ -29,7 +28,7 @@ def run_shown(config: StudyConfig, *, quiet: bool) -> Studied:
     except KeyboardInterrupt:
         line.end()
         command = " ".join(shlex.quote(word) for word in ["thinkcap", *sys.argv[1:]])
-        click.echo(f"Stopped; everything finished is saved. To go on:\n  {command}", err=True)
+        say(f"Stopped; everything finished is saved. To go on:\n  {command}", err=True)
         raise
     finally:
         line.end()
@@ -59,14 +58,14 @@ class _Line:
             + (f", {progress.where()}" if progress.where else "")
         )
         if self._live:
-            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+            say(text, nl=False, err=True, before=REWRITE)
             self._open = True
         else:
-            click.echo(text, err=True)
+            say(text, err=True)
 
     def end(self) -> None:
         if self._open:
-            click.echo(err=True)
+            say(err=True)
             self._open = False
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from thinkcap.cli.terminal import say
+
 
 @click.command(name="study", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -71,12 +73,12 @@ def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> 
     config = from_options(base, {k: v for k, v in options.items() if v is not None})
     found = estimate(config)
     if dry_run:
-        click.echo(json.dumps(asdict(found), indent=1) if as_json else show.estimate_text(found))
+        say(json.dumps(asdict(found), indent=1) if as_json else show.estimate_text(found))
         return
     if not as_json:
-        click.echo(show.estimate_text(found), err=True)
+        say(show.estimate_text(found), err=True)
     result = show.run_shown(config, quiet=as_json)
     write_page(result.folder)
-    click.echo(json.dumps(result.summary, indent=1) if as_json else show.result_text(result))
+    say(json.dumps(result.summary, indent=1) if as_json else show.result_text(result))
     if result.failed:
         raise click.exceptions.Exit(1)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from thinkcap.cli.terminal import one_line, say
+
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -14,7 +16,7 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 def command(ctx: click.Context) -> None:
     """Look at, export, import and prune stored generations."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        say(ctx.get_help())
 
 
 @command.command(context_settings=_HELP)
@@ -25,13 +27,11 @@ def show(run: Path) -> None:
 
     with open_run(run, readonly=True) as store:
         found = store.contents()
-    click.echo(f"model      {found.fingerprint}")
-    click.echo(f"traces     {found.traces:,} ({found.ended:,} ended), chat answers {found.outputs:,}")
-    click.echo(f"tokens     {found.tokens:,} stored, {found.generated:,} generated")
-    click.echo(
-        f"size       {found.bytes:,} bytes, {found.bytes / max(1, found.traces + found.outputs):,.0f} a trace"
-    )
-    click.echo(f"generated  in {found.wall_s:,.1f} s of waiting, all flows together")
+    say(f"model      {one_line(found.fingerprint)}")
+    say(f"traces     {found.traces:,} ({found.ended:,} ended), chat answers {found.outputs:,}")
+    say(f"tokens     {found.tokens:,} stored, {found.generated:,} generated")
+    say(f"size       {found.bytes:,} bytes, {found.bytes / max(1, found.traces + found.outputs):,.0f} a trace")
+    say(f"generated  in {found.wall_s:,.1f} s of waiting, all flows together")
 
 
 @command.command(name="export", context_settings=_HELP)
@@ -41,7 +41,7 @@ def export_(run: Path, file: Path) -> None:
     """Write all traces of RUN to FILE, one JSON object a line."""
     from thinkcap.traces.exchange import export_jsonl
 
-    click.echo(f"{export_jsonl(run, file):,} traces written to {file}")
+    say(f"{export_jsonl(run, file):,} traces written to {file}")
 
 
 @command.command(name="import", context_settings=_HELP)
@@ -52,7 +52,7 @@ def import_(run: Path, file: Path) -> None:
     from thinkcap.core.sync import wait
     from thinkcap.traces.exchange import import_jsonl
 
-    click.echo(f"{wait(import_jsonl(run, file)):,} traces added to {run}")
+    say(f"{wait(import_jsonl(run, file)):,} traces added to {run}")
 
 
 @command.command(context_settings=_HELP)
@@ -68,4 +68,4 @@ def prune(run: Path, unended: bool, longer_than: int | None) -> None:
         raise click.UsageError("nothing said about what to remove; give --unended or --longer-than N")
     with open_run(run, readonly=False) as store:
         gone = wait(store.prune(unended=unended, longer_than=longer_than))
-    click.echo(f"{gone:,} traces removed")
+    say(f"{gone:,} traces removed")

@@ -73,8 +73,17 @@ class DoctorReport:
         asked = _TRANSPORTS[card["transport"]]
         head = f"{self.address}: {card['model']}, asked {asked}, {card['version'] or 'unknown server'}"
         return "\n".join(
-            [head, _dialect(card), *(f"  {f.name:<{width}}  {f.verdict:<8} {f.seen}" for f in self.findings)]
+            [
+                _one_line(head),
+                _one_line(_dialect(card)),
+                *(f"  {f.name:<{width}}  {f.verdict:<8} {f.seen}" for f in self.findings),
+            ]
         )
+
+
+def _one_line(words: str) -> str:
+    """What a server says of itself begins no line of its own."""
+    return words.replace("\n", " ")
 
 
 def _dialect(card: Mapping[str, Any]) -> str:

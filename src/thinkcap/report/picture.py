@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.files import SHARED, replacing
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.diagnose.findings import ArmSummary
 from thinkcap.diagnose.passes import READINGS
@@ -51,7 +52,8 @@ def write_picture(material: Material, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with rc_context({"svg.hashsalt": "thinkcap"}):
         clean = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
-        figure.savefig(path, dpi=160, metadata=clean)
+        with replacing(path, SHARED) as file:
+            figure.savefig(file, format=path.suffix[1:].lower(), dpi=160, metadata=clean)
     return path
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from thinkcap.core.errors import DataError
+from thinkcap.core.files import replacing
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
 
@@ -30,8 +31,9 @@ def open_run(run: Path, *, readonly: bool) -> TraceStore:
 
 def export_jsonl(run: Path, file: Path) -> int:
     count = 0
-    with open_run(run, readonly=True) as store, file.open("w", encoding="utf-8") as out:
-        out.write(json.dumps({"format": FORMAT, "fingerprint": store.contents().fingerprint}) + "\n")
+    with open_run(run, readonly=True) as store, replacing(file) as out:
+        head = {"format": FORMAT, "fingerprint": store.contents().fingerprint}
+        out.write(json.dumps(head).encode() + b"\n")
         for key, trace in store.items():
             line = {
                 "key": key,
@@ -41,7 +43,7 @@ def export_jsonl(run: Path, file: Path) -> int:
                 "generated": trace.generated,
                 "segments": trace.segments,
             }
-            out.write(json.dumps(line) + "\n")
+            out.write(json.dumps(line).encode() + b"\n")
             count += 1
     return count
 

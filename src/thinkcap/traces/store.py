@@ -85,7 +85,7 @@ class TraceStore:
     @classmethod
     def open(cls, path: Path, fingerprint: str | None, *, readonly: bool = False) -> TraceStore:
         """A store for this model's traces. `fingerprint=None` takes whatever model it was made by."""
-        if readonly and not path.exists():
+        if readonly and not path.is_file():
             raise StoreError(f"no trace store at '{path}'; wanted the traces.sqlite of a run")
         lock = None if readonly else FileLock.take(path)
         try:
@@ -253,14 +253,18 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
         if readonly:
             # Beside a log SQLite keeps a file of its own even to read; where it may not, nobody writes either.
             how = "mode=ro" if os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
-            return sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, check_same_thread=False)
+            connection = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, check_same_thread=False)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+            return connection
         # SQLite gives the files it keeps beside a store the rights of the store.
         os.close(private_file(path, os.O_RDWR))
         connection = sqlite3.connect(path, check_same_thread=False)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
         connection.execute(f"pragma page_size = {_PAGE_BYTES}")
         # WAL: readers never wait, and a kill -9 loses at most what was not yet committed.
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
+        _only_tables(connection)
         connection.executescript(_TABLES)
         return connection
     except (sqlite3.Error, OSError) as err:
@@ -271,6 +275,7 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
 
 def _check(connection: sqlite3.Connection, path: Path, fingerprint: str | None, readonly: bool) -> None:
     try:
+        _only_tables(connection)
         version = _meta(connection, "schema")
         if version is None and not readonly:
             with connection:
@@ -297,6 +302,13 @@ def _check(connection: sqlite3.Connection, path: Path, fingerprint: str | None, 
             )
     except (sqlite3.DatabaseError, ValueError) as err:
         raise StoreError(f"'{path}' is not a trace store: {err}; choose another --out") from err
+
+
+def _only_tables(connection: sqlite3.Connection) -> None:
+    """A view or a trigger is a program, and may never end; a store has none."""
+    for kind, name in connection.execute("select type, name from sqlite_schema where sql is not null"):
+        if kind != "table" or name not in ("meta", "traces", "outputs"):
+            raise sqlite3.DatabaseError(f"it has a {str(kind)[:20]} '{str(name)[:40]}', which no store has")
 
 
 def _meta(connection: sqlite3.Connection, name: str) -> str | None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from thinkcap.core.files import SHARED, replacing
+
 # Okabe and Ito's colours.
 BLUE, VERMILLION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, OLIVE = "#E69F00", "#56B4E9", "#000000", "#999933"
@@ -69,6 +71,8 @@ def save(figure: Any, stem: Path) -> list[Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.with_name(stem.name + f".{kind}") for kind in ("svg", "png")]
     with matplotlib.rc_context({"svg.hashsalt": "thinkcap", "svg.fonttype": "path"}):
-        figure.savefig(paths[0], metadata={"Date": None})
-        figure.savefig(paths[1], dpi=160, metadata={"Software": None})
+        with replacing(paths[0], SHARED) as file:
+            figure.savefig(file, format="svg", metadata={"Date": None})
+        with replacing(paths[1], SHARED) as file:
+            figure.savefig(file, format="png", dpi=160, metadata={"Software": None})
     return paths

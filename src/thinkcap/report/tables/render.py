@@ -47,8 +47,9 @@ def markdown(table: Table) -> str:
     rule = ["---" if c.kind in _LEFT else "---:" for c in table.columns]
     lines = [heads, rule, *([_cell(v) for v in row] for row in _marked(table))]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    notes = "".join(f"\n- {note}" for note in _notes(table))
-    return f"### {table.title}\n\n{body}\n{notes}\n" if notes else f"### {table.title}\n\n{body}\n"
+    notes = "".join(f"\n- {_cell(note)}" for note in _notes(table))
+    title = _cell(table.title)
+    return f"### {title}\n\n{body}\n{notes}\n" if notes else f"### {title}\n\n{body}\n"
 
 
 def _cell(text: str) -> str:
@@ -86,7 +87,7 @@ def as_csv(table: Table) -> str:
 
 def latex(table: Table) -> str:
     def tex(text: str) -> str:
-        return "".join(_TEX.get(c, c) for c in text)
+        return "".join(_TEX.get(c, c if c.isprintable() else " ") for c in text)
 
     spec = "".join("l" if c.kind in _LEFT else "r" for c in table.columns)
     lines = [
