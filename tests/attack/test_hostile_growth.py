@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,14 +11,19 @@ from typing import Any
 
 import jinja2
 import pytest
+from expressions import Expression, expressions, pumps
 
+from thinkcap.allocate.features import features
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.core.thinking import parted
 from thinkcap.dialects.rendering import Template
+from thinkcap.engines.grammar import gbnf
+from thinkcap.engines.json_schema import schema_form
 from thinkcap.engines.masking import Mask, sentence
 from thinkcap.engines.sse import EventReader
+from thinkcap.logs.memory import parse_size
 from thinkcap.logs.models import canonical
-from thinkcap.logs.modes import split_label
+from thinkcap.logs.modes import read_name, split_label
 from thinkcap.policies.registry import parse
 
 UNITS = (" ", "(", ")", "a=", "a(", ",", '"', "\\", "<", "<think>", "</", "a:", "://", "a://", "key", "bearer ")
@@ -38,7 +45,34 @@ PARSERS: dict[str, Callable[[str], Any]] = {
     "label": split_label,
     "model": canonical,
     "template": Template,
+    "schema": lambda text: gbnf(schema_form(json.loads(text))),
+    "schema of many": lambda text: gbnf(schema_form({"enum": [f"{n}{text[:9]}" for n in range(len(text) // 9)]})),
+    "schema's pattern": lambda text: gbnf(schema_form({"type": "string", "pattern": text})),
+    "log's name": read_name,
+    "size": parse_size,
+    "allocation's features": features,
 }
+
+
+BOUNDED = {
+    "logs/formats/harness.py: found": "a file's name, at most 255 bytes",
+    "logs/formats/harness.py: stamp": "a file's name, at most 255 bytes",
+}
+"""Expressions that may take a square of the time, since their texts cannot be long."""
+
+MADE_LATER = {
+    "core/thinking.py: '|'.join(map(re.escape, self.marks)) if self.marks else '(?!": "marks, letter by letter",
+    "dialects/known.py: pattern": "names of models in the table above it",
+    "dialects/turns.py: f'\\\\b{n}\\\\b'": "one name, letter by letter",
+    "engines/grammar.py: f'[{inside}]'": "one character",
+    "gateway/json_draft.py: f'(?<!\\\\w){re.escape(word)}(?!\\\\w)'": "one word, letter by letter",
+    "gateway/json_draft.py: option": "one letter, tried at the start of a line",
+    "grading/latex_cleanup.py: f'\\\\\\\\(?:{old})(?![A-Za-z])'": "names of commands in the table beside it",
+    "grading/text.py: wanted": "a gold's own pattern: matched in the worker program, under its time limit",
+    "paper/tables/subject.py: subject.model": "names of models in the paper's catalogue",
+    "tasks/own/reading.py: found.group(1)": "a gold's own pattern: compiled here, never matched",
+}
+"""Expressions made when they run, of what."""
 
 
 def spent(parser: Callable[[str], Any], text: str) -> float:
@@ -51,13 +85,14 @@ def spent(parser: Callable[[str], Any], text: str) -> float:
     return best
 
 
-def growth(parser: Callable[[str], Any], unit: str) -> float:
+def growth(
+    parser: Callable[[str], Any], unit: str, head: str = "m+iris", end: str = "x", size: int = 8000
+) -> float:
     """Work on twice the text by work on the text; 1 where both are done within the blink of a clock."""
 
     def work(size: int) -> float:
-        return spent(parser, "m+iris" + unit * (size // len(unit)) + "x")
+        return spent(parser, head + unit * (size // len(unit) + 1) + end)
 
-    size = 8_000
     while (least := work(size)) < 0.004 and size < 60_000:
         size *= 2
     return work(2 * size) / least if least >= 0.004 else 1.0
@@ -69,3 +104,50 @@ def test_work_grows_with_the_text(name: str) -> None:
         # A busy machine can spoil one measurement, not four in a row.
         ratio = next((r for _ in range(4) if (r := growth(PARSERS[name], unit)) < RATIO), None)
         assert ratio is not None, f"{name}: twice as many {unit!r} take more than {RATIO} times as long"
+
+
+def matcher(found: Expression) -> Callable[[str], Any]:
+    """The expression as the product uses it."""
+    assert found.pattern is not None
+    one = found.pattern
+
+    def match(text: str) -> None:
+        if "match" in found.uses:
+            one.match(text)
+        if "fullmatch" in found.uses:
+            one.fullmatch(text)
+        if found.uses - {"match", "fullmatch"}:
+            for _ in one.finditer(text):
+                pass
+
+    return match
+
+
+FOUND = [found for found in expressions() if found.where not in BOUNDED]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("room", sorted({found.where.partition("/")[0] for found in FOUND}))
+def test_every_regular_expression_takes_time_that_grows_with_the_text(room: str) -> None:
+    for found in (one for one in FOUND if one.where.startswith(f"{room}/")):
+        if found.pattern is None:
+            assert found.where in MADE_LATER, f"{found.where} is made when it runs; say above of what"
+            continue
+        for head, unit, end in pumps(found.pattern):
+            ratios = (growth(matcher(found), unit, head, end, size=400) for _ in range(4))
+            ratio = next((r for r in ratios if r < RATIO), None)
+            text = f"{head!r} + {unit!r} * n + {end!r}"
+            assert ratio is not None, (
+                f"{found.where}: twice the n in {text[:200]} takes over {RATIO} times as long"
+            )
+
+
+def test_the_lists_above_name_what_is_there() -> None:
+    there = {found.where for found in expressions()}
+    assert not (BOUNDED.keys() | MADE_LATER.keys()) - there
+
+
+def test_a_slow_expression_would_be_found() -> None:
+    for slow in (r"\s*x?\s*y", r"(\d+(?:\.\d+)?)B", r"(?<=\d)\^\s*\{?\s*o"):
+        made = Expression("here", re.compile(slow), frozenset({"search"}))
+        assert any(growth(matcher(made), u, h, e, size=400) >= RATIO for h, u, e in pumps(made.pattern)), slow

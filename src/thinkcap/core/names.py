@@ -63,6 +63,8 @@ def resolve(name: str, table: Mapping[str, str], what: str) -> Any:
 
 def _load(path: str, what: str) -> Any:
     module_name, _, attribute = path.partition(":")
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise ConfigError(f"cannot load {what} '{path[:LONGEST]}'; wanted an importable `module:attribute`")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as err:

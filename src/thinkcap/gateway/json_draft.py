@@ -25,7 +25,7 @@ from thinkcap.grading import extract
 
 _WORKING = re.compile(r"reason|expla|think|thought|work|step|rationale|analy|why|how", re.IGNORECASE)
 """Names of properties that ask how the answer was come by, not what it is."""
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\d)")
+_NUMBER = re.compile(r"(?<![\w.])-?\d++(?:\.\d++)?(?![\w.]*\d)")
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 _DEPTH = 8
 

@@ -19,7 +19,8 @@ _LONGEST = 4000
 _MOST = 64
 
 _JOINT = re.compile(
-    r"(?:[\s,;.$&]|\\[()\[\],;!]|\\quad|\\qquad|\\ |and|or|\\(?:text|mbox|textrm)\s*\{[\s,]*(?:and|or)?[\s,]*\})*"
+    r"(?:[\s,;.$&]|\\[()\[\],;!]|\\quad|\\qquad|\\ |and|or"
+    r"|\\(?:text|mbox|textrm)\s*+\{[\s,]*+(?:and|or)?[\s,]*+\})*"
 )
 _DERIVES = re.compile(r"=|\\implies|\\Rightarrow|\\to\b|\\rightarrow|\\approx")
 _PLACEHOLDERS = {

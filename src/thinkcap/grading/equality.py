@@ -148,7 +148,9 @@ def _is_sentence(text: str) -> bool:
 
 _COMMA_THOUSANDS = re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])")
 _SPACE_THOUSANDS = re.compile(r"(?<![\d ])\d{1,3}(?: \d{3})+(?![\d ])")
-_COMMA_DECIMAL = re.compile(r"(?<![\d,.])(?:\d{1,3}(?:[. ]\d{3})+,\d+|\d+,(?!\d{3}(?!\d))\d+|0,\d+)(?![\d,.])")
+_COMMA_DECIMAL = re.compile(
+    r"(?<![\d,.])(?:\d{1,3}(?:[. ]\d{3}){1,12},\d+|\d+,(?!\d{3}(?!\d))\d+|0,\d+)(?![\d,.])"
+)
 _PYTHON_UNIT = re.compile(r"(?<![A-Za-z\\])I(?![A-Za-z])")
 
 

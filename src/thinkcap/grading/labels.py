@@ -13,15 +13,15 @@ _WRAP = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox|textnorma
 _FAR = 4000
 _DECORATION = " \t\n.,;:!?*_`'\"$~#"
 _BARE = re.compile(r"[\(\[{]?\s*([A-Za-z])\s*[\)\]}]?")
-_LEADING = re.compile(r"[\(\[]?([A-Z])[\)\]]?(?:[.:,)]|\s+[-–—]?\s*(?=\S)|$)")
+_LEADING = re.compile(r"[\(\[]?([A-Z])[\)\]]?(?:[.:,)]|\s++[-–—]?\s*+(?=\S)|$)")
 _PAREN = re.compile(r"\(([A-Za-z])\)")
 _FIRST = re.compile(
     r"\(([A-Za-z])\)|(?<![\w'’])([A-Z])(?![\w'’])|(?<![\w'’])(true|false|yes|no)(?![\w'’])", re.IGNORECASE
 )
 _DENIED = re.compile(r"(?:\bnot|n['’]t|\bneither|\brather than|\binstead of)\s+(?:option\s+)?\(?$", re.IGNORECASE)
 _STATED = re.compile(
-    r"(?:answer|option|choice)\s*(?:is|was|:|=|would be|should be|must be)?\s*:?\s*\(?([A-Za-z])\)?(?![\w'’])"
-    r"|(?:it is|it's|it’s|i choose|i pick|select|choose)\s+(?:option\s+)?\(?([A-Z])\)?(?![\w'’])",
+    r"(?:answer|option|choice)\s*+(?:is|was|:|=|would be|should be|must be)?\s*+:?\s*+\(?([A-Za-z])\)?(?![\w'’])"
+    r"|(?:it is|it's|it’s|i choose|i pick|select|choose)\s++(?:option\s++)?\(?([A-Z])\)?(?![\w'’])",
     re.IGNORECASE,
 )
 

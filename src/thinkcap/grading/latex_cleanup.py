@@ -44,7 +44,7 @@ _THOUSANDS = re.compile(
     r"(?<=\d)(?:\s?\{\s?,\s?\}|,(?:\s*\\[!,;:])+|\\,|\\;|\\ |\{\\,\}|'|\\!,|,\\,)\s*(?=\d{3}(?!\d))"
 )
 _DEGREES = re.compile(
-    r"\^\s*\{?\s*\\circ\s*\}?|\^\s*\{?\s*\\degree\s*\}?|\\degrees?(?![A-Za-z])|\^\s*o(?![A-Za-z])"
+    r"\^\s*+\{?\s*+\\circ\s*+\}?|\^\s*+\{?\s*+\\degree\s*+\}?|\\degrees?(?![A-Za-z])|\^\s*+o(?![A-Za-z])"
 )
 _SYNONYMS = [
     (re.compile(rf"\\(?:{old})(?![A-Za-z])"), new)
@@ -61,7 +61,7 @@ _SYNONYMS = [
 _MODULUS = re.compile(r"\\pmod\s*(?:\{[^{}]*\}|\d+)|\(\s*mod\s+\w+\s*\)|(?<=\d)\s+mod\s+\d+")
 """Which modulus is meant stands in the question."""
 _ORDINAL = re.compile(
-    r"(?<=\d)\s*(?:\^\s*\{?\s*\\(?:text|mathrm|textrm)\s*\{\s*)?(?:st|nd|rd|th)(?![A-Za-z])\s*\}{0,2}"
+    r"(?<=\d)\s*+(?:\^\s*+\{?\s*+\\(?:text|mathrm|textrm)\s*+\{\s*+)?(?:st|nd|rd|th)(?![A-Za-z])\s*\}{0,2}"
 )
 _PYTHON_MATRIX = re.compile(r"\b(?:Matrix|array|Tuple|FiniteSet)\(((?:\[|\{).*(?:\]|\}))\)", re.DOTALL)
 _CURRENCY = re.compile(r"\\?[$€£¥]")

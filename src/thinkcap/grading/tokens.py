@@ -223,7 +223,7 @@ def _wrapped(command: str, inner: str, out: list[Token], depth: int) -> None:
         out.append(Token("func", content))
     elif not content:
         return
-    elif re.fullmatch(r"[,;\s]*(?:and|or)?[,;\s]*", content):
+    elif re.fullmatch(r"[,;\s]*+(?:and|or)?[,;\s]*+", content):
         out.append(Token("sep", re.sub(r"[\s,;]", "", content) or ","))
     elif content in _UNIT_LETTERS and out and out[-1].kind == "num":
         _add_text(content, out)

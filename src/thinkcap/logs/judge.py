@@ -15,7 +15,7 @@ from thinkcap.logs.builder import ArmBuilder
 if TYPE_CHECKING:
     from thinkcap.core.types import Kind, Verdict
 
-_NUMBER = re.compile(r"\s*[-+$€£]{0,3}\s*\d[\d,]*(?:\.\d+)?\s*%?\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*+[-+$€£]{0,3}\s*+\d[\d,]*+(?:\.\d++)?\s*+%?\s*+", re.ASCII)
 _LABEL = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|true|false|yes|no)\s*", re.IGNORECASE)
 _MATHS = re.compile(r"\\[a-zA-Z]+|[\^_=+*/<>{}|√π∞]|\d")
 _WORDS = re.compile(r"[^\W\d_]{4,}")

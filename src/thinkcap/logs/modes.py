@@ -88,7 +88,7 @@ def read_name(text: str) -> Name:
     if found := _THOUSANDS.search(text) or _BUDGET.search(text):
         budget = int(found[1]) * (1024 if found.re is _THOUSANDS else 1)
         text = f"{text[: found.start()]}/{text[found.end() :]}"
-    rest = re.sub(r"[/_ ]*/[/_ -]*", "/", text).strip("/_ -:=@")
+    rest = re.sub(r"[/_ ]{0,64}/[/_ -]*", "/", text).strip("/_ -:=@")
     return Name(mode, budget or None, seed, rest)
 
 

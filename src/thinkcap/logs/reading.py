@@ -133,7 +133,10 @@ class Log:
         if not self.is_table:
             return []
         text = next(self.lines())[1].strip("\r\n")
-        return next(csv.reader([text], delimiter=self._delimiter), [])
+        try:
+            return next(csv.reader([text], delimiter=self._delimiter), [])
+        except csv.Error as err:
+            raise DataError(f"{self.path}, line 1: not CSV ({err})") from err
 
     @property
     def _delimiter(self) -> str:

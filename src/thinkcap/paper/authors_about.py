@@ -49,7 +49,7 @@ def about_run(data: Mapping[str, Any], path: Path, n: int) -> dict[str, Any]:
 
 
 def model_from(name: str) -> str:
-    found = re.search(r"(Qwen3(?:[._]5)?[-_]\d+B|DeepSeek[A-Za-z0-9_]*?\d+B)", name)
+    found = re.search(r"(Qwen3(?:[._]5)?[-_]\d{1,4}B|DeepSeek[A-Za-z0-9_]{0,40}?\d{1,4}B)", name)
     return found[1] if found else ""
 
 

@@ -33,7 +33,7 @@ def statistics(records: Records) -> Statistics:
 
 
 def size_of(model: str) -> str:
-    found = re.search(r"(\d+(?:\.\d+)?)[Bb](?![a-z])", model)
+    found = re.search(r"(\d{1,6}(?:\.\d{1,6})?)[Bb](?![a-z])", model)
     return f"{found[1]}B" if found else ""
 
 

@@ -8,8 +8,8 @@ from thinkcap.diagnose.pairs import matched
 from thinkcap.logs.arms import Arm
 from thinkcap.paper.statistics.values import Statistics
 
-_FINAL = re.compile(r"final answer\s*:?\**\s*:?\s*\$?\s*(-?[\d,]+(?:\.\d+)?)", re.IGNORECASE)
-_HASHES = re.compile(r"####\s*\$?\s*(-?[\d,]+(?:\.\d+)?)")
+_FINAL = re.compile(r"final answer\s*+:?\**+\s*+:?\s*+\$?\s*+(-?[\d,]+(?:\.\d+)?)", re.IGNORECASE)
+_HASHES = re.compile(r"####\s*+\$?\s*+(-?[\d,]+(?:\.\d+)?)")
 _BRACES = re.compile(r"\\boxed\{|[{}]")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 

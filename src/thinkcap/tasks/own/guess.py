@@ -21,7 +21,7 @@ KINDS: Mapping[str, tuple[Kind, str]] = {
 }
 """What a person may call a kind: how it is compared, and the answer form where it has one of its own."""
 
-_NUMBER = re.compile(r"\s*[-+$€£]{0,3}\s*\d[\d,]*(?:\.\d+)?\s*%?\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*+[-+$€£]{0,3}\s*+\d[\d,]*+(?:\.\d++)?\s*+%?\s*+", re.ASCII)
 _LETTER = re.compile(r"\s*(?:\([A-Za-z]\)|[A-Za-z][).:]?)\s*")
 _FORMULA = re.compile(r"\\[a-zA-Z]+|[\^=<>√π∞]|\d\s*[-+*/]\s*\w|\w\s*[+*/]\s*\d")
 _WORD = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{3,}")
