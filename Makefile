@@ -29,7 +29,7 @@ test: setup
 
 # What strangers and hostile model servers may try; also part of `make test`.
 attack: setup
-	$(BIN)/python -m pytest -m "not servers" tests/attack tests/engines/test_client.py tests/gateway/test_fuzz.py
+	$(BIN)/python -m pytest -m "not servers" tests/attack tests/engines/test_client.py tests/engines/test_hostile.py tests/gateway/test_fuzz.py
 
 # Every dependency with its version and licence, and known advisories where pip-audit is installed.
 audit: setup

@@ -19,6 +19,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import aiohttp
@@ -150,11 +151,19 @@ async def flood(address: str, head: bytes, piece: bytes, most: int) -> int:
     return sent
 
 
-async def ask(address: str, hostile: Hostile, stream: bool) -> int:
-    body = {"model": "m", "messages": [{"role": "user", "content": "2?"}], "max_tokens": 4096, "stream": stream}
+SAID = {"model": "m", "messages": [{"role": "user", "content": "2?"}], "max_tokens": 4096}
+WIRES = {
+    "/v1/chat/completions": SAID,
+    "/v1/messages": SAID,
+    "/v1/responses": {"model": "m", "input": "2?", "max_output_tokens": 4096},
+    "/v1/completions": {"model": "m", "prompt": "2?", "max_tokens": 4096},
+}
+
+
+async def ask(address: str, hostile: Hostile, stream: bool, path: str = "/v1/chat/completions") -> int:
     async with (
         aiohttp.ClientSession() as session,
-        session.post(f"{address}/v1/chat/completions", json=body) as reply,
+        session.post(address + path, json={**WIRES[path], "stream": stream}) as reply,
     ):
         async for _ in reply.content.iter_any():
             pass
@@ -169,7 +178,7 @@ async def main(most: int) -> bool:
     async with gateway(upstream) as (pid, address):
         await ask(address, hostile, stream=False)
         resting = memory_mb(pid)
-        print(f"resting: {resting:.0f} MB\n{'attack':34}{'taken MB':>10}{'above MB':>10}{'healthz ms':>12}")
+        print(f"resting: {resting:.0f} MB\n{'attack':42}{'taken MB':>10}{'above MB':>10}{'healthz ms':>12}")
 
         async def run(name: str, attack: Callable[[], Awaitable[int]]) -> None:
             nonlocal held
@@ -178,15 +187,15 @@ async def main(most: int) -> bool:
                 await asyncio.sleep(0.2)
             above = watch.peak_mb - resting
             held &= above <= ALLOWED_MB
-            print(f"{name:34}{sent / MB:10.1f}{above:10.1f}{1000 * watch.slowest_s:12.0f}", flush=True)
+            print(f"{name:42}{sent / MB:10.1f}{above:10.1f}{1000 * watch.slowest_s:12.0f}", flush=True)
 
         for name, (head, piece) in CLIENTS.items():
             await run(f"client: {name}", lambda head=head, piece=piece: flood(address, head, piece, most))
         for name, (hostile.head, hostile.piece) in SERVERS.items():
-            for stream in (False, True):
+            for stream, path in product((False, True), WIRES):
                 hostile.sent = 0
-                kind = "stream" if stream else "whole"
-                await run(f"server: {name}, {kind}", lambda stream=stream: ask(address, hostile, stream))
+                kind = f"{path.rpartition('/')[2]}{', stream' if stream else ''}"
+                await run(f"server: {name}, {kind}", lambda s=stream, p=path: ask(address, hostile, s, p))
     server.close()
     return held
 

@@ -31,10 +31,10 @@ from thinkcap.calibrate.profile import Profile
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.dialects import of_template
+from thinkcap.dialects.naming import chosen
 from thinkcap.engines.grammar import gbnf
 from thinkcap.engines.json_schema import schema_form
 from thinkcap.engines.scripted import ScriptedEngine
-from thinkcap.engines.speech import chosen_dialect
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.grading.extraction import extract
 from thinkcap.logs.door import read
@@ -138,7 +138,7 @@ def settings(path: Path) -> object:
         "study.toml": StudyConfig.from_file,
         "serve.toml": ServeConfig.from_file,
         "profile.toml": Profile.from_file,
-        "dialect.toml": lambda p: chosen_dialect(str(p)),
+        "dialect.toml": lambda p: chosen(str(p)),
         "allocation.json": Allocation.from_file,
     }
     return readers.get(path.name, lambda p: read_questions(str(p), None))(path)
@@ -184,7 +184,8 @@ class Served(Target):
             raise Wrong(said[:500])
         if self.client.get("/healthz").status_code != 200:
             raise Wrong("/healthz is not well")
-        return kind_of(f"{status} {text}" if status >= 400 else f"{status}")
+        told = re.findall(r'"(?:code|param)": ?"([\w.]+)', text[:20_000])
+        return f"{status} {' '.join(told)}"
 
 
 class _Kept(logging.Handler):

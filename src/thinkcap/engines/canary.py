@@ -18,6 +18,7 @@ from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt, Score
 from thinkcap.core.errors import ModelChanged
 from thinkcap.core.scores import Scores
 from thinkcap.core.types import GREEDY, Question, Request, Sampling
+from thinkcap.engines.masking import Mask
 
 _ASKED = Question("canary", ({"role": "user", "content": "Write one sentence about a river and a clock."},))
 _TOKENS = 12
@@ -39,7 +40,7 @@ class ServedName:
             self._first = name
         if name != self._first:
             raise ModelChanged(
-                f"the server answered as '{name}' and was '{self._first}' at the start; "
+                f"the server answered as '{_shown(name)}' and was '{_shown(self._first)}' at the start; "
                 f"start again with a store of its own, or bring the first model back"
             )
 
@@ -111,3 +112,8 @@ async def _canary_text(engine: Engine) -> str:
     request = Request(_ASKED, "think", _TOKENS, stage="canary")
     output = await engine.generate(await engine.prompt(request), _TOKENS, GREEDY)
     return output.text
+
+
+def _shown(name: str) -> str:
+    """A server may call itself anything, at any length."""
+    return Mask()(name)[:80]

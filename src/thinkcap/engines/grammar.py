@@ -19,6 +19,8 @@ from functools import cached_property, lru_cache
 from math import inf
 from typing import ClassVar
 
+from thinkcap.core.errors import Unsupported
+
 # Every form knows `least`, the bytes of its shortest text (endless where no text is of this form), and `tail`, the
 # bytes that finish it from the worst place to stop. A token holds at least one byte, so these bound tokens too.
 # Forms are compared by identity: they are shared, and a shared one must not be walked twice.
@@ -209,7 +211,12 @@ def gbnf(node: Form) -> str:
             body = f"({body})"
         return body + _times(inner.at_least, inner.at_most)
 
-    first = f"root ::= {written(node, True)}"
+    try:
+        first = f"root ::= {written(node, True)}"
+    except RecursionError:
+        raise Unsupported(
+            "the JSON schema has too many parts one inside the other; ask for fewer fields"
+        ) from None
     return "\n".join([first, *lines])
 
 

@@ -24,10 +24,15 @@ _WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _BLANK: Ranges = ((0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x2028, 0x2029))
 _NAMED: Mapping[str, Ranges] = {"d": _DIGIT, "w": _WORD, "s": _BLANK}
 _MOST = 1000
+_LONGEST = 4096
 
 
 def pattern(expression: str, where: str) -> Form:
     """The form of what stands between the quotes."""
+    if len(expression) > _LONGEST:
+        raise Unsupported(
+            f"the JSON schema's pattern at {where} has {len(expression)} characters; wanted {_LONGEST} at most"
+        )
     return _Parser(expression, where).whole()
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -25,6 +26,7 @@ from thinkcap.gateway.wires.chat import Count
 from thinkcap.gateway.wires.reading import converted, decoded
 
 PATH = "/v1/completions"
+_LAST_WORDS_S = 5.0
 _Choices = Annotated[int, Meta(ge=1, le=64)]
 
 
@@ -76,44 +78,95 @@ async def answered(request: Request, service: Service) -> Response:
         except TimeoutError:
             raise late(config.request_timeout_s) from None
         kept.push_async_callback(events.aclose)
-        return _Streaming(first, events, kept.pop_all())
+        until = asyncio.get_running_loop().time() + config.request_timeout_s
+        within = _Within(events, asked.answers * cap, until, config.request_timeout_s)
+        return _Streaming(within.all(first), until, kept.pop_all())
 
 
 class _Streaming(StreamingResponse):
     """Gives its place back however it ends, also where the client left before the first event."""
 
-    def __init__(self, first: bytes, events: AsyncIterator[bytes], kept: AsyncExitStack) -> None:
-        headers = {"cache-control": "no-cache"}
-        super().__init__(_all(first, events), media_type="text/event-stream", headers=headers)
+    def __init__(self, events: AsyncIterator[bytes], until: float, kept: AsyncExitStack) -> None:
+        super().__init__(events, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+        self._until = until
         self._kept = kept
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A client that does not read is not waited for longer than the model server; its connection is cut.
         async with self._kept:
-            await super().__call__(scope, receive, send)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._until + _LAST_WORDS_S):
+                    await super().__call__(scope, receive, send)
 
 
-async def _all(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+@dataclass
+class _Within:
+    """Events on their way, within the cap and the time of the request."""
+
+    events: AsyncIterator[bytes]
+    most: int
+    until: float
+    timeout_s: float
+    _written: int = 0
+
+    async def all(self, first: bytes) -> AsyncIterator[bytes]:
+        try:
+            event = first
+            while event:
+                self._count(event)
+                yield event
+                async with asyncio.timeout_at(self.until):
+                    event = await anext(self.events, b"")
+            yield DONE
+        except TimeoutError:
+            yield late(self.timeout_s).event()
+        except (Refusal, ThinkcapError) as err:
+            yield refusal_of(err).event()
+
+    def _count(self, event: bytes) -> None:
+        """An event with text holds a token at least; what a server counts itself is taken at its word too."""
+        for data in event.split(b"\n\n"):
+            told = _told(data.removeprefix(b"data: "))
+            self._written += any(choice.text for choice in told.choices)
+            counted = (told.usage or {}).get("completion_tokens")
+            if (tokens := max(self._written, counted if isinstance(counted, int) else 0)) > self.most:
+                raise _over(tokens, self.most)
+
+
+class _Choice(Struct):
+    text: str | None = None
+
+
+class _Event(Struct):
+    choices: list[_Choice] = []
+    usage: dict[str, Any] | None = None
+
+
+def _told(data: bytes) -> _Event:
     try:
-        yield first
-        async for event in events:
-            yield event
-        yield DONE
-    except ThinkcapError as err:
-        yield refusal_of(err).event()
+        return msgspec.json.decode(data, type=_Event) if data else _Event()
+    except (msgspec.DecodeError, RecursionError):
+        # Whatever else a server says is passed on as it is, and counts for nothing.
+        return _Event()
 
 
 def _within(reply: bytes, most: int) -> bytes:
     """The answer as it came, unless the server wrote beyond what it was allowed."""
     told: Any = msgspec.json.decode(reply)
-    tokens = (told.get("usage") or {}).get("completion_tokens") or 0
-    if tokens > most:
-        raise Refusal(
-            f"the model server wrote {tokens} tokens where {most} were allowed",
-            status=502,
-            kind=UPSTREAM,
-            code="cap_not_held",
-        )
+    usage = told.get("usage")
+    tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    if isinstance(tokens, int) and tokens > most:
+        raise _over(tokens, most)
     return encode(told)
+
+
+def _over(tokens: int, most: int) -> Refusal:
+    return Refusal(
+        f"the model server wrote {tokens} tokens where {most} were allowed",
+        status=502,
+        kind=UPSTREAM,
+        code="cap_not_held",
+    )
 
 
 __all__ = ["PATH", "CompletionRequest", "answered"]

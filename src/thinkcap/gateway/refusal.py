@@ -81,6 +81,8 @@ def refusal_of(error: BaseException) -> Refusal:
         return Refusal(_anonymous(error), code="unsupported")
     if isinstance(error, EngineError):
         return _of_engine(error)
+    if isinstance(error, RecursionError):
+        return Refusal("the request is nested more deeply than can be followed", code="too_deep")
     return Refusal(
         "the gateway failed on this request; its log says where",
         status=500,
