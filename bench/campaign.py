@@ -79,6 +79,12 @@ SUITES = (
         30,
     ),
     Suite(
+        "fuzz",
+        "an hour of strange input to whatever reads a stranger's bytes: no crash, hang, growth or traceback",
+        "bench/fuzz.py --minutes {60}",
+        80,
+    ),
+    Suite(
         "coverage",
         "95 % intervals hold the truth in about 95 % of simulated studies",
         "bench/coverage.py --repetitions {1000}",

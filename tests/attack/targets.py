@@ -96,7 +96,8 @@ class Text(Target):
         self.function = function
 
     def run(self, data: bytes) -> str:
-        return type(self.function(data.decode("utf-8", "replace"))).__name__
+        found = self.function(data.decode("utf-8", "replace"))
+        return str(found) if isinstance(found, tuple) else type(found).__name__
 
 
 class File(Target):
@@ -149,11 +150,16 @@ def traces(path: Path) -> int:
 
 
 def grammar(text: str) -> str:
-    return gbnf(schema_form(json.loads(text, parse_int=float)))
+    """A request's body has been read as JSON before its schema is looked at."""
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError):
+        return "no JSON"
+    return gbnf(schema_form(schema)) if isinstance(schema, dict) else "no schema"
 
 
-def answers(text: str) -> list[Any]:
-    return [extract(text, kind) for kind in ("number", "math", "label", "text")]
+def answers(text: str) -> tuple[bool, ...]:
+    return tuple(extract(text, kind).answer is not None for kind in ("number", "math", "label", "text"))
 
 
 class Served(Target):

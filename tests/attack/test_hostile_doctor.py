@@ -17,7 +17,7 @@ from running import Client, gateway_running
 from wire import MODELS, answer, resident_mb, upstream
 
 from thinkcap.cli import main
-from thinkcap.core.engine import complete
+from thinkcap.core.complete import complete
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.core.types import Question, Request
 from thinkcap.engines import open_engine

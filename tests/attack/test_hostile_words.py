@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from thinkcap.cli import group, main
 from thinkcap.cli.terminal import REWRITE, quiet, say
 from thinkcap.core.errors import StoreError
-from thinkcap.gateway.doctor import Finding, Report
+from thinkcap.gateway.doctor import DoctorReport, Finding
 from thinkcap.report.tables.render import latex, markdown
-from thinkcap.report.tables.table import Column, Row, Table
+from thinkcap.report.tables.table import Column, Table, TableRow
 from thinkcap.traces.store import TraceStore
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\rgood\u202eevil\x08\ud800"
@@ -81,13 +81,15 @@ def test_a_servers_own_names_in_the_doctors_table() -> None:
         "open_tag": "\n",
         "close_tag": "x",
     }
-    report = Report("http://x", {**card, "dialect_by": "probe", "switch": "none"}, (Finding("n", "yes", "seen"),))
+    report = DoctorReport(
+        "http://x", {**card, "dialect_by": "probe", "switch": "none"}, (Finding("n", "yes", "seen"),)
+    )
     assert len(report.table().splitlines()) == 3
 
 
 def test_titles_notes_and_cells_in_markdown_and_latex() -> None:
     evil = "a|b\n# c \\input{/etc/passwd} $x_1$ \x1b[31m%"
-    made = Table("t", evil, (Column("name", "text"),), (Row((evil,)),), notes=(evil,))
+    made = Table("t", evil, (Column("name", "text"),), (TableRow((evil,)),), notes=(evil,))
     text = markdown(made)
     assert "\x1b" not in text
     assert "\n# c" not in text

@@ -296,7 +296,7 @@ def _string(schema: Mapping[str, Any], where: str) -> Form:
         if len(schema.keys() & _OF_TYPE["string"]) > 1:
             other = sorted(schema.keys() & _OF_TYPE["string"] - {name})[0]
             raise _cannot(f"'{name}' beside '{other}'", where)
-        if name == "format" and schema["format"] not in FORMATS:
+        if name == "format" and str(schema["format"]) not in FORMATS:
             known = nearest(str(schema["format"]), FORMATS)
             raise Unsupported(
                 f"the JSON schema asks for format '{schema['format']}' at {where}, unknown here{known}"
