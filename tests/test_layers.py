@@ -104,10 +104,6 @@ def test_a_circle_would_be_seen() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == {"b <-> c"}
 
 
-TO_RENAME = {"Key", "Mode", "State"}
-"""Names of the analysis rooms that still stand twice; the list only shrinks."""
-
-
 def types_by_name() -> dict[str, list[str]]:
     """Where every public class and type alias is defined."""
     found = defaultdict(list)
@@ -129,7 +125,7 @@ def types_by_name() -> dict[str, list[str]]:
 
 def test_no_public_type_name_stands_twice() -> None:
     twice = {name: where for name, where in types_by_name().items() if len(where) > 1}
-    assert {name: where for name, where in twice.items() if name not in TO_RENAME} == {}
+    assert twice == {}
 
 
 def test_core_needs_only_the_standard_library() -> None:

@@ -26,9 +26,9 @@ from thinkcap.policies.registry import parse
 from thinkcap.study.questions import Asked, read_questions
 from thinkcap.study.rows import read_parquet
 
-Key = tuple[str, str, str, int]
+QuestionKey = tuple[str, str, str, int]
 """Study, task, question, seed."""
-Arms = Mapping[tuple[str, int], Mapping[Key, tuple[bool, bool, int]]]
+Arms = Mapping[tuple[str, int], Mapping[QuestionKey, tuple[bool, bool, int]]]
 
 _ANSWERS: Mapping[str, tuple[How, str]] = {"close": ("close", "reserve"), "split": ("extract", "answer")}
 
@@ -47,9 +47,9 @@ def grid(caps: Sequence[int], *, answers: Sequence[int] = (16, 32, 64), rivals: 
 
 def load(folders: Sequence[Path]) -> Measured:
     """One or more finished studies of different questions. A question with a failed row is left out everywhere."""
-    arms: dict[tuple[str, int], dict[Key, tuple[bool, bool, int]]] = defaultdict(dict)
-    asked: dict[Key, Asked] = {}
-    dropped: set[Key] = set()
+    arms: dict[tuple[str, int], dict[QuestionKey, tuple[bool, bool, int]]] = defaultdict(dict)
+    asked: dict[QuestionKey, Asked] = {}
+    dropped: set[QuestionKey] = set()
     for folder in folders:
         columns = read_parquet(folder / "rows.parquet")
         names = ("task", "question", "seed", "policy", "budget", "verdict", "ended", "tokens_charged")

@@ -1,7 +1,7 @@
 """Modes and names of runs as people write them.
 
 >>> read_mode("nonthinking_cot"), read_mode(True), read_mode("iris")
-(Mode(mode='nothink', variant='cot'), Mode(mode='think', variant=''), None)
+(WrittenMode(mode='nothink', variant='cot'), WrittenMode(mode='think', variant=''), None)
 >>> read_name("Qwen3-8B/no-think_512")
 Name(mode='nothink', budget=512, seed=None, rest='Qwen3-8B')
 >>> split_label("gate(each=64,otherwise=iris(first=64,answer=32))")
@@ -47,7 +47,7 @@ _SEED = re.compile(
 )
 
 
-class Mode(NamedTuple):
+class WrittenMode(NamedTuple):
     mode: str
     variant: str
     """What was written beside the mode: `cot`, `direct`, `high`."""
@@ -60,19 +60,19 @@ class Name(NamedTuple):
     rest: str
 
 
-def read_mode(value: Any) -> Mode | None:
+def read_mode(value: Any) -> WrittenMode | None:
     """The mode a value of a mode column says, or None where it names something else."""
     if isinstance(value, bool):
-        return Mode("think" if value else "nothink", "")
+        return WrittenMode("think" if value else "nothink", "")
     text = value.strip()[:200] if isinstance(value, str) else ""
     alone = _ALONE.get(text.lower())
     if alone:
-        return Mode(alone, text.lower() if text.lower() in _EFFORTS else "")
+        return WrittenMode(alone, text.lower() if text.lower() in _EFFORTS else "")
     found = _MODE.match(text)
     if not found or text[found.end() : found.end() + 1].isalpha() or text[found.end() : found.end() + 1] == "[":
         return None
     variant = text[found.end() :].strip(" _-:/.()")
-    return Mode("nothink" if found["off"] else "think", variant)
+    return WrittenMode("nothink" if found["off"] else "think", variant)
 
 
 def read_name(text: str) -> Name:

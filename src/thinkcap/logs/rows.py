@@ -17,7 +17,7 @@ from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.columns import apart, check_map, flat, guess, named_plainly
 from thinkcap.logs.ends import broken, finished
 from thinkcap.logs.judge import final_answer, judge
-from thinkcap.logs.modes import Mode, read_mode, split_label
+from thinkcap.logs.modes import WrittenMode, read_mode, split_label
 from thinkcap.logs.reading import Log, place, printable, refused, shown, verdict, whole
 from thinkcap.logs.said import Found, Said, served_as
 from thinkcap.logs.thoughts import Thoughts, thoughts
@@ -269,7 +269,7 @@ class _Reader:
                 return mode.mode, {"method": printable(str(named))}
             mode = mode or own
         if mode is None and self.heading.mode:
-            mode = Mode(self.heading.mode, self.heading.name)
+            mode = WrittenMode(self.heading.mode, self.heading.name)
         if mode is not None:
             return mode.mode, {"variant": printable(mode.variant)} if mode.variant else {}
         if served:

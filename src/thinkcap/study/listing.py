@@ -16,7 +16,7 @@ from typing import Any, Literal
 from thinkcap.core.errors import ConfigError
 from thinkcap.traces.lock import FileLock
 
-State = Literal["finished", "running", "stopped"]
+RunState = Literal["finished", "running", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Listed:
     name: str
     model: str
     tasks: tuple[str, ...]
-    state: State
+    state: RunState
     rows: int
     failed: int
     best: Mapping[str, Any] | None
@@ -50,7 +50,7 @@ def _listed(folder: Path) -> Listed:
     cells = [c for c in summary.get("cells", ()) if c.get("accuracy") is not None]
     best = max(cells, key=lambda c: (c["accuracy"], -c["budget"]), default=None)
     if FileLock.held(journal):
-        state: State = "running"
+        state: RunState = "running"
     else:
         state = "finished" if summary else "stopped"
     finished = state == "finished"
