@@ -54,7 +54,9 @@ def check_wishes(card: EngineCard, request: Request) -> None:
 
 
 async def complete(engine: Engine, request: Request, emit: Emit | None = None) -> Completion:
-    """One request through an engine, thought and answer parted, tokens counted."""
+    """One request through an engine, thought and answer parted, tokens counted; nothing for a budget of none."""
+    if request.budget <= 0:
+        return NOTHING
     card = engine.card
     request = _possible(card, request)
     if request.prefill and not card.prefills:

@@ -19,13 +19,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from thinkcap.core.complete import complete
-from thinkcap.core.engine import Engine
+from thinkcap.core.engine import Emit, Engine
 from thinkcap.core.errors import EngineError, Unsupported
 from thinkcap.core.racing import raced, together
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import (
     GREEDY,
-    NOTHING,
     Answer,
     Channel,
     Completion,
@@ -204,30 +203,29 @@ async def _answer(
     effect: Ask | First, engine: Engine, ledger: _Ledger, show: Callable[[Piece], None] | None
 ) -> tuple[Completion, ...]:
     clipped = [ledger.admit(request) for request in effect.requests]
-    # Only a lone request may be shown as it is written: the words of several would run into each other.
-    alone = show if len(clipped) == 1 else None
     if isinstance(effect, First):
         completions = await raced(engine, clipped, effect.wanted)
+    elif len(clipped) == 1:
+        completions = (await complete(engine, clipped[0], _emit(clipped[0], show)),)
     else:
-        completions = await together(_one(engine, request, alone) for request in clipped)
+        # Not shown as they are written: the words of several would run into each other.
+        completions = await together(complete(engine, request) for request in clipped)
     for request, completion in zip(clipped, completions, strict=True):
         ledger.settle(request.budget, completion)
         ledger.steps.append(Step(request, completion))
     return completions
 
 
-async def _one(engine: Engine, request: Request, show: Callable[[Piece], None] | None) -> Completion:
-    if request.budget <= 0:
-        return NOTHING
+def _emit(request: Request, show: Callable[[Piece], None] | None) -> Emit | None:
     if show is None or request.shown == "hidden":
-        return await complete(engine, request)
+        return None
 
     def emit(delta: Delta) -> None:
         channel = delta.channel or "answer"
         if channel == "thought" or request.shown == "answer":
             show(Piece(delta.text, channel, request.stage))
 
-    return await complete(engine, request, emit)
+    return emit
 
 
 def _finished(answer: Answer, ledger: _Ledger, show: Callable[[Piece], None] | None) -> Run:

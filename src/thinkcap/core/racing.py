@@ -54,8 +54,6 @@ class _Race:
         self._answering: set[int] = set()
 
     async def run(self, engine: Engine, at: int, request: Request) -> Completion:
-        if request.budget <= 0:
-            return NOTHING
         lane = _Lane(engine)
 
         def emit(delta: Delta) -> None:

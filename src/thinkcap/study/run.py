@@ -8,9 +8,8 @@ missing or failed.
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from thinkcap.core.engine import Engine, EngineCard
 from thinkcap.core.errors import ConfigError, EngineError
 from thinkcap.core.files import replace_text
 from thinkcap.core.flow import drive
+from thinkcap.core.racing import together
 from thinkcap.core.types import Failed, Graded, Outcome, Sampling
 from thinkcap.engines import open_engine
 from thinkcap.grading import Grader
@@ -161,7 +161,8 @@ async def _run(
     async with Grader() as grader:
         worker = _Worker(config, remembering, grader, journal, progress, seconds, watch)
         try:
-            await _side_by_side(todo, worker, width)
+            waiting = iter(todo)
+            await together(worker.work(waiting) for _ in range(min(width, len(todo))))
         finally:
             write_times(folder, [cell.key for cell in cells], seconds)
         checks = None
@@ -176,26 +177,9 @@ async def _run(
     return Result(folder, tuple(rows), about, config.price, checks)
 
 
-async def _side_by_side(todo: Sequence[Cell], worker: _Worker, width: int) -> None:
-    waiting = iter(todo)
-
-    async def lane() -> None:
-        for cell in waiting:
-            await worker.do(cell)
-
-    lanes = [asyncio.ensure_future(lane()) for _ in range(max(1, min(width, len(todo))))]
-    try:
-        await asyncio.gather(*lanes)
-    except BaseException:
-        for task in lanes:
-            task.cancel()
-        await asyncio.gather(*lanes, return_exceptions=True)
-        raise
-
-
 @dataclass(frozen=True)
 class _Worker:
-    """Takes one cell from question to row."""
+    """Takes cells from question to row."""
 
     config: StudyConfig
     engine: Engine
@@ -205,8 +189,12 @@ class _Worker:
     seconds: dict[Key, float]
     watch: Watcher | None
 
-    async def do(self, cell: Cell) -> None:
-        outcome = await self._outcome(cell)
+    async def work(self, waiting: Iterator[Cell]) -> None:
+        """One lane: whichever cell is next, until none is left."""
+        for cell in waiting:
+            self._keep(cell, await self._outcome(cell))
+
+    def _keep(self, cell: Cell, outcome: Outcome) -> None:
         row = make_row(cell, outcome, model=self.engine.card.model, prompts=self.config.prompts.hash)
         self.journal.append(row)
         self.seconds[cell.key] = sum(step.completion.wall_s for step in steps_of(outcome))
