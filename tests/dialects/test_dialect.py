@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -137,3 +138,20 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
         Dialect.from_mapping({"thinking": "always", "closetag": "</t>"})
     with pytest.raises(ConfigError, match="needs 'close_tag'"):
         Dialect.from_mapping({"thinking": "always"})
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ({"thinking": "alwys"}, "thinking: unknown value 'alwys'; did you mean 'always'"),
+        ({"sampling": {"temprature": 1}}, "sampling: unknown key 'temprature'; did you mean 'temperature'"),
+        ({"sampling": {"temperature": "hot"}}, "sampling: temperature: wanted a number, saw 'hot'"),
+        ({"effort": {"nam": "x"}}, "effort: wanted a table with `name`"),
+        ({"closes_implicitly": "x"}, "closes_implicitly: wanted a list of texts, saw 'x'"),
+        ({"open_tag": 3}, "open_tag: wanted a text, saw 3"),
+    ],
+)
+def test_a_mistake_in_a_file_of_ones_own_is_one_line(said: dict[str, Any], line: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        Dialect.from_mapping(said, "'mine.toml'")
+    assert str(error.value).startswith(f"'mine.toml': {line}")

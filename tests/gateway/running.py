@@ -18,6 +18,9 @@ from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served, open_models
 from thinkcap.gateway.server import make_server
 
+QUESTION = "Tom has 12 apples and buys 7 more. How many apples does he have?\nSolve it, then end with: #### number"
+"""One that the bundled model gets right."""
+
 
 class Client:
     """Plain HTTP with one connection kept."""

@@ -7,32 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-from running import Client, gateway_running
-
-QUESTION = "Tom has 12 apples and buys 7 more. How many apples does he have?\nSolve it, then end with: #### number"
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with gateway_running("bundled") as (address, _):
-        yield address
-
-
-@pytest.fixture(scope="module")
-def name(address: str) -> str:
-    return str(Client(address).get("/v1/models").json()["data"][0]["id"])
-
-
-@pytest.fixture
-def client(address: str) -> openai.OpenAI:
-    return openai.OpenAI(base_url=address, api_key="unused", max_retries=0)
+from running import QUESTION
 
 
 def asked(model: str, **more: Any) -> dict[str, Any]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import jsonschema
 import openai
 import pydantic
 import pytest
-from running import Client, gateway_running
+from running import QUESTION, Client
 
-QUESTION = "Tom has 12 apples and buys 7 more. How many apples does he have?\nSolve it, then end with: #### number"
 CHOICE = (
     "True and not True or True is\nSolve it, then end with: The answer is True or False.",
     {"type": "object", "properties": {"answer": {"enum": ["True", "False"]}}, "required": ["answer"]},
@@ -29,22 +27,6 @@ class Worked(pydantic.BaseModel):
     steps: list[str]
     result: Apples
     unit: Literal["apples", "pears"] | None = None
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with gateway_running("bundled") as (address, _):
-        yield address
-
-
-@pytest.fixture(scope="module")
-def name(address: str) -> str:
-    return str(Client(address).get("/v1/models").json()["data"][0]["id"])
-
-
-@pytest.fixture
-def client(address: str) -> openai.OpenAI:
-    return openai.OpenAI(base_url=address, api_key="unused", max_retries=0)
 
 
 def asked(model: str, cap: int = 300) -> dict[str, Any]:

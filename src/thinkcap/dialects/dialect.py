@@ -9,14 +9,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.names import nearest
 from thinkcap.core.thinking import Delta, Marks, Parts, Splitter, parts
 from thinkcap.core.types import Mode, Sampling
+from thinkcap.settings import inside, load
 
 Thinking = Literal["switch", "always", "prompted", "none"]
 EffortArgument = Mapping[str, Any]
@@ -80,21 +80,16 @@ class Dialect:
 
     @classmethod
     def from_mapping(cls, said: Mapping[str, Any], where: str = "dialect") -> Dialect:
-        """A dialect of one's own, as a TOML file has it; keys that do not exist are refused."""
-        names = [f.name for f in fields(cls)]
-        for key in said:
-            if key not in names:
-                raise ConfigError(f"{where}: unknown key '{key}'{nearest(key, names)}")
-        values = dict(said)
-        if isinstance(values.get("sampling"), Mapping):
-            values["sampling"] = Sampling(**values["sampling"])
-        made = cls(**values)
-        if made.thinking not in ("switch", "always", "prompted", "none"):
-            raise ConfigError(
-                f"{where}: thinking = '{made.thinking}' is unknown; known: switch, always, prompted, none"
-            )
-        if made.thinking != "none" and not made.close_tag:
-            raise ConfigError(f"{where}: a dialect that thinks needs 'close_tag', the mark that ends a thought")
+        """A dialect of one's own, as a TOML file has it; a mistake is one line with the nearest known name."""
+        with inside(where):
+            made = load(cls, said)
+            if made.thinks and not made.close_tag:
+                raise ConfigError("a dialect that thinks needs 'close_tag', the mark that ends a thought")
+            if made.effort is not None and not _is_effort(made.effort):
+                raise ConfigError(
+                    "effort: wanted a table with `name`, the template's argument, and `values`, a list of its "
+                    f"levels; saw {dict(made.effort)}"
+                )
         return made
 
     @property
@@ -217,3 +212,7 @@ QWEN = Dialect(
     name="qwen3",
 )
 """The most common one, and the bundled model's."""
+
+
+def _is_effort(said: EffortArgument) -> bool:
+    return isinstance(said.get("name"), str) and isinstance(said.get("values"), list | tuple)

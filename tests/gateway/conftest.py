@@ -1,0 +1,25 @@
+"""The bundled model behind a gateway, started once for every file of real clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import openai
+import pytest
+from running import Client, gateway_running
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    with gateway_running("bundled") as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="session")
+def name(address: str) -> str:
+    return str(Client(address).get("/v1/models").json()["data"][0]["id"])
+
+
+@pytest.fixture
+def client(address: str) -> openai.OpenAI:
+    return openai.OpenAI(base_url=address, api_key="unused", max_retries=0)
