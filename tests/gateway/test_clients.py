@@ -104,7 +104,7 @@ def test_openai_python_sees_proper_errors(client: openai.OpenAI, name: str) -> N
     with pytest.raises(openai.NotFoundError):
         client.chat.completions.create(**asked("gpt-5"))
     with pytest.raises(openai.BadRequestError, match="context window"):
-        client.chat.completions.create(**asked(name) | {"max_tokens": 10**6})
+        client.chat.completions.create(**asked(name) | {"messages": [{"role": "user", "content": "long " * 9000}]})
     tools: Any = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
     with pytest.raises(openai.BadRequestError, match="cannot call tools"):
         client.chat.completions.create(**asked(name, tools=tools))
