@@ -189,8 +189,15 @@ STREAMED = b'data: {"choices": [{"index": 0, "text": "y"}]}\n\n'
             "cap_not_held",
         ),
         (endless(SSE, b": still here\n\n", gap_s=0.05), "timeout"),
+        (endless(SSE, b'data: {"choices": [{"delta": {"content": "y"}}]}\n\n' * 100), "upstream_garbled"),
     ],
-    ids=["text beyond the cap", "a slow drip", "a count beyond the cap", "comments only"],
+    ids=[
+        "text beyond the cap",
+        "a slow drip",
+        "a count beyond the cap",
+        "comments only",
+        "events that show nothing",
+    ],
 )
 def test_completions_are_held_to_the_cap_and_the_time(misdeed: Misdeed, said: str) -> None:
     one = Server()

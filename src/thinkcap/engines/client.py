@@ -218,6 +218,8 @@ class Client:
             size += len(chunk)
             if size > ANSWER_BYTES:
                 response.close()
+                # The error keeps this frame alive, and with it what was read.
+                parts.clear()
                 raise self._too_much(path, f"an answer of more than {ANSWER_BYTES} bytes")
         return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -27,6 +27,7 @@ from thinkcap.gateway.wires.reading import converted, decoded
 
 PATH = "/v1/completions"
 _LAST_WORDS_S = 5.0
+_SILENT_BYTES = 2**18
 _Choices = Annotated[int, Meta(ge=1, le=64)]
 
 
@@ -108,6 +109,7 @@ class _Within:
     until: float
     timeout_s: float
     _written: int = 0
+    _silent: int = 0
 
     async def all(self, first: bytes) -> AsyncIterator[bytes]:
         try:
@@ -127,7 +129,16 @@ class _Within:
         """An event with text holds a token at least; what a server counts itself is taken at its word too."""
         for data in event.split(b"\n\n"):
             told = _told(data.removeprefix(b"data: "))
-            self._written += any(choice.text for choice in told.choices)
+            shows = any(choice.text for choice in told.choices)
+            self._written += shows
+            self._silent = 0 if shows else self._silent + len(data)
+            if self._silent > _SILENT_BYTES:
+                raise Refusal(
+                    "the model server sent events that show nothing",
+                    status=502,
+                    kind=UPSTREAM,
+                    code="upstream_garbled",
+                )
             counted = (told.usage or {}).get("completion_tokens")
             if (tokens := max(self._written, counted if isinstance(counted, int) else 0)) > self.most:
                 raise _over(tokens, self.most)
