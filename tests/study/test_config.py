@@ -82,3 +82,9 @@ def test_presets_are_valid_and_their_stages_fit_their_budgets(name: str) -> None
 def test_both_seed_and_seeds_are_refused() -> None:
     with pytest.raises(ConfigError, match="use one of them"):
         from_options(StudyConfig(), {"seed": 1, "seeds": "1,2"})
+
+
+def test_a_temperature_beside_the_makers_sampling_is_refused() -> None:
+    with pytest.raises(ConfigError, match="both given"):
+        StudyConfig.from_mapping({"sampling": "recommended", "temperature": 0.7})
+    assert StudyConfig.from_mapping({"sampling": "recommended"}).sampling == "recommended"

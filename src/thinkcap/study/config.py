@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import EMPTY
 from thinkcap.policies.registry import PolicySpec
@@ -135,6 +136,10 @@ class StudyConfig:
                 with inside(key):
                     plans += policy_plans(given.pop(key))
         found = values(cls, given, also=("policy",))
+        if found.get("sampling") and (found.get("temperature") or found.get("top_p", 1.0) != 1.0):
+            raise ConfigError(
+                "sampling = 'recommended' and a temperature or top_p were both given; leave out one of them"
+            )
         if named:
             found["policies"] = tuple(plans)
         return replace(cls(), **found)

@@ -17,7 +17,7 @@ import msgspec
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import cannot_write, private_file, private_folder, replacing
-from thinkcap.core.types import Failed, Graded, Outcome, Request, Step
+from thinkcap.core.types import GREEDY, Failed, Graded, Outcome, Request, Sampling, Step
 from thinkcap.grading import Grader
 from thinkcap.policies.facts import Facts
 from thinkcap.policies.registry import facts
@@ -84,6 +84,9 @@ class Row(State, frozen=True, kw_only=True):
     notes: dict[str, Any]
     claims: dict[str, int]
     """Stored traces this row was the first to use, so that tokens are counted once after a restart too."""
+    temperature: float = 0.0
+    top_p: float = 1.0
+    """How the run was sampled; a policy that draws samples of its own sets its own."""
 
 
 def stands(row: State, grader: str, prompts: str) -> bool:
@@ -91,7 +94,7 @@ def stands(row: State, grader: str, prompts: str) -> bool:
     return not row.failed and row.grader == grader and row.prompts == prompts
 
 
-def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str) -> Row:
+def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str, sampling: Sampling = GREEDY) -> Row:
     steps = steps_of(outcome)
     graded = outcome if isinstance(outcome, Graded) else None
     declared = facts(cell.spec)
@@ -138,6 +141,8 @@ def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str) -> Row:
         prompts=prompts,
         notes=dict(graded.run.answer.notes) if graded else {},
         claims=dict(s.completion.claim for s in steps if s.completion.claim),
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
     )
 
 
@@ -259,7 +264,7 @@ def write_parquet(rows: Iterable[Row], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {bool: pa.bool_(), int: pa.int64()}
+    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
     fields = [field for field in msgspec.structs.fields(Row) if field.name != "claims"]
     schema = pa.schema([(field.name, kinds.get(field.type, pa.string())) for field in fields])
     columns: dict[str, list[Any]] = {field.name: [] for field in fields}

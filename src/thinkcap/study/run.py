@@ -195,7 +195,9 @@ class _Worker:
             self._keep(cell, await self._outcome(cell))
 
     def _keep(self, cell: Cell, outcome: Outcome) -> None:
-        row = make_row(cell, outcome, model=self.engine.card.model, prompts=self.config.prompts.hash)
+        drawn = Sampling(self.config.temperature, self.config.top_p, cell.seed)
+        about = {"model": self.engine.card.model, "prompts": self.config.prompts.hash}
+        row = make_row(cell, outcome, sampling=drawn, **about)
         self.journal.append(row)
         self.seconds[cell.key] = sum(step.completion.wall_s for step in steps_of(outcome))
         self.progress.done += 1
