@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 NEWEST := .venv-newest
 
-.PHONY: setup study profile test test-all setup-servers test-servers setup-newest test-newest check format clean attack audit campaign
+.PHONY: setup setup-clients study profile test test-all setup-servers test-servers setup-newest test-newest check format clean attack audit campaign
 
 setup: $(STAMP)
 
@@ -14,6 +14,10 @@ $(STAMP): pyproject.toml
 	@python="$(PYTHON)"; [ -n "$$python" ] && "$$python" -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch $@
+
+# Clients of all kinds from PyPI, for tests/clients; without them these tests are skipped by name.
+setup-clients: setup
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,clients]'
 
 study: setup
 	$(BIN)/thinkcap study

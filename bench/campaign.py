@@ -94,6 +94,13 @@ SUITES = (
         "grading", "10,000 answers graded, and 1 MB of hostile text read", "bench/grading.py --count {10000}", 20
     ),
     Suite(
+        "clients",
+        "clients of all kinds get their answers, on the bundled model, llama.cpp's server and vLLM",
+        "bench/clients.py",
+        20,
+        "docs/clients.md",
+    ),
+    Suite(
         "tests",
         "tests marked `campaign`: kills, chaos, large samples",
         "-m pytest -q -m 'campaign and not servers' --timeout 3600 tests",

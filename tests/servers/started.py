@@ -35,17 +35,19 @@ class Server:
     log: Path
 
 
-def command(kind: str, port: int, folder: Path, markup: Markup | None) -> tuple[list[str], str]:
+def command(
+    kind: str, port: int, folder: Path, markup: Markup | None, python: str = sys.executable
+) -> tuple[list[str], str]:
     """What starts it, and the model's name there; `markup`: with the bundled model's tags called otherwise."""
     if kind == "vllm":
-        if importlib.util.find_spec("vllm") is None:
+        if python == sys.executable and importlib.util.find_spec("vllm") is None:
             pytest.skip("needs vLLM's CPU build; `make test-servers` installs it")
         words = ["-m", "vllm.entrypoints.openai.api_server", "--model", str(_hf(folder, markup))]
         words += ["--served-model-name", "pebble", "--dtype", "float32", "--max-num-seqs", "64"]
         words += ["--max-model-len", str(CONTEXT), "--enforce-eager"]
         words += [] if markup else ["--reasoning-parser", "qwen3"]
         words += ["--distributed-executor-backend", "uni"]
-        return [sys.executable, *words, "--host", "127.0.0.1", "--port", str(port)], "pebble"
+        return [python, *words, "--host", "127.0.0.1", "--port", str(port)], "pebble"
     if kind == "llama":
         weights = gguf_of(folder, markup) if markup else pebble_gguf()
         script = (
@@ -53,7 +55,7 @@ def command(kind: str, port: int, folder: Path, markup: Markup | None) -> tuple[
             f"server = start_server(Path({str(weights)!r}), {CONTEXT}, 8, 1, {KEY!r}); "
             "print(server.listening_address, flush=True); signal.pause()"
         )
-        return [sys.executable, "-c", script], ""
+        return [python, "-c", script], ""
     script = Path(sys.executable).with_name("transformers")
     if not script.exists() and not shutil.which("transformers"):
         pytest.skip("needs transformers; `make test-servers` installs it")
@@ -65,11 +67,13 @@ def _hf(folder: Path, markup: Markup | None) -> Path:
     return hf_of(folder, markup) if markup else pebble_hf()
 
 
-def launch(kind: str, folder: Path, markup: Markup | None = None) -> tuple[subprocess.Popen[bytes], Server]:
-    """In a process group of its own; returns when it answers."""
+def launch(
+    kind: str, folder: Path, markup: Markup | None = None, python: str = sys.executable
+) -> tuple[subprocess.Popen[bytes], Server]:
+    """In a process group of its own; returns when it answers. `python` is that of another environment."""
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    words, name = command(kind, port, folder, markup)
+    words, name = command(kind, port, folder, markup, python)
     log = folder / "server.log"
     env = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     # `transformers serve` lists its cache, and fails where there is none.

@@ -6,7 +6,6 @@ overview(service)["models"][0]["steps"]        # [{"from": 1, "policy": "nothink
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 from thinkcap.calibrate.choice import chosen
@@ -23,7 +22,6 @@ _MEASURED = ("accuracy", "lower_bound", "n", "tokens")
 def overview(service: Service) -> dict[str, Any]:
     config = service.config
     return {
-        "version": version("thinkcap"),
         "models": [_model(one, config.threshold) for one in service.models.served.values()],
         "methods": _methods(),
         "limits": {

@@ -8,6 +8,7 @@ are set. Questions typed there go through the same doors as any client's.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 
 from starlette.requests import Request
@@ -40,14 +41,21 @@ def routes(service: Service) -> list[Route]:
         "/": (_ours("page.html"), "text/html"),
         "/page.css": (asset("look.css") + _ours("page.css"), "text/css"),
         "/page.js": (f'"use strict";\n(() => {{\n{script}\n}})();\n', "text/javascript"),
-        "/docs": (_ours("docs.html").replace("%%API%%", described(description(bool(service.keys)))), "text/html"),
     }
+
+    @cache
+    def interface() -> str:
+        return _ours("docs.html").replace("%%API%%", described(description(bool(service.keys))))
+
+    async def docs(_: Request) -> Response:
+        return Response(interface(), media_type="text/html", headers=_HEADERS)
 
     async def now(request: Request) -> Response:
         service.authorise(request.scope["headers"])
         return JSONResponse(overview(service), headers=_HEADERS)
 
-    return [_file(path, *found) for path, found in files.items()] + [Route("/page.json", now, methods=["GET"])]
+    made = [Route("/docs", docs, methods=["GET"]), Route("/page.json", now, methods=["GET"])]
+    return [_file(path, *found) for path, found in files.items()] + made
 
 
 def _file(path: str, text: str, kind: str) -> Route:
