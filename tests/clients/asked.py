@@ -54,9 +54,8 @@ async def openai_async_stream(url: str, model: str, question: str) -> Any:
 
     async with AsyncOpenAI(base_url=url, api_key="unused") as client:
         messages: Any = [{"role": "user", "content": question}]
-        stream: Any = await client.chat.completions.create(
-            model=model, messages=messages, max_tokens=300, stream=True
-        )
+        asked: Any = {"model": model, "messages": messages, "max_tokens": 300}
+        stream: Any = await client.chat.completions.create(stream=True, **asked)
         return "".join([c.choices[0].delta.content or "" async for c in stream if c.choices])
 
 
