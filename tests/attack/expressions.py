@@ -41,7 +41,8 @@ def expressions() -> Iterator[Expression]:
             continue
         here = _methods([tree])
         # One of a table is used by a name that is no constant.
-        unnamed = {m for name, many in here.items() if name.islower() and name != "re" for m in many} or {"search"}
+        lower = {m for name, many in here.items() if name.islower() and name != "re" for m in many}
+        unnamed = lower - {"split"} or {"search"}  # `split` is a text's own, too
         names = {
             id(node.value): target.id
             for node in ast.walk(tree)
