@@ -55,6 +55,10 @@ PARSERS: dict[str, Callable[[str], Any]] = {
 
 
 BOUNDED = {
+    **dict.fromkeys(
+        (found.where for found in expressions() if found.where.startswith("logs/columns.py: '(?:")),
+        "a column's name, at most 100 characters",
+    ),
     "logs/formats/harness.py: found": "a file's name, at most 255 bytes",
     "logs/formats/harness.py: stamp": "a file's name, at most 255 bytes",
 }
