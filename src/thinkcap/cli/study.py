@@ -26,7 +26,7 @@ from thinkcap.cli.terminal import say
     "--policy", "policies", help="Policies a,b(option=value), or all; `thinkcap policies` explains them."
 )
 @click.option("--budgets", help="Token budgets: 64,128,256, or 64:1024:64 for from:to:step.")
-@click.option("--preset", help="Policies and budgets by name: cascades, methods, gsm8k, math500, ...")
+@click.option("--preset", help="Policies and budgets by name: cascades, methods, rivals, gsm8k, math500, ...")
 @click.option("--limit", type=int, help="Use this many questions.")
 @click.option("--offset", type=int, help="Skip this many questions first, for hold-outs.")
 @click.option("--seed", "seed", type=int, help="Seed for the order of the questions and for sampling.")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.stopping import stopped
-from thinkcap.core.thinking import Splitter, split, thought_spans
+from thinkcap.core.thinking import Marks, Splitter, split, thought_spans
 from thinkcap.core.types import GREEDY, NOTHING, Completion, Mode, Request, Span
 
 
@@ -80,7 +80,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
     if watched or request.scored:
         scored = request.scored or request.unsure is not None
         prompt = replace(prompt, stop_at=stop_at, unsure=request.unsure, scored=scored)
-    splitter = Splitter(marks, request.mode, prompt.opened, prompt.closed)
+    splitter = Splitter(marks, request.mode, prompt.opened, prompt.closed, _left_off(request, marks))
     output = await engine.generate(
         prompt, room, request.sampling or GREEDY, splitter.through(emit) if emit else None
     )
@@ -118,6 +118,13 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         before=output.before,
         scores=output.scores,
     )
+
+
+def _left_off(request: Request, marks: Marks) -> str | None:
+    """The line ends of the thought that this pass goes on with; none where it has yet to begin."""
+    begun = request.prefill[-1] if request.prefill else None
+    body = begun.text.rstrip("\n") if isinstance(begun, Span) else ""
+    return begun.text[len(body) :] if isinstance(begun, Span) and not marks.open_tag.endswith(body) else None
 
 
 def _unclosed(output: Output, ends: Sequence[str]) -> Output:

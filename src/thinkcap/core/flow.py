@@ -110,8 +110,8 @@ def at_effort(policy: Policy, level: str) -> Policy:
                 except StopIteration as stop:
                     answer: Answer = stop.value
                     return answer
-                if isinstance(effect, Ask):
-                    effect = Ask(tuple(_leveled(r, level) for r in effect.requests))
+                if isinstance(effect, Ask | First):
+                    effect = replace(effect, requests=tuple(_leveled(r, level) for r in effect.requests))
                 reply = error = None
                 try:
                     reply = yield effect

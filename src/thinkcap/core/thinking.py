@@ -150,6 +150,8 @@ class Splitter:
     mode: Mode = "think"
     opened: bool = False
     closed: bool = False
+    goes_on: str | None = None
+    """The line ends at which an earlier pass of this thought left off: shown if more of it follows."""
     _parted_thought: bool = False
     _line_ends: str = ""
     _reader: _Reader | None = None
@@ -179,7 +181,7 @@ class Splitter:
             elif channel == "answer":
                 emit(Delta(text, "answer"))
 
-        return _Reader(self.marks, self.mode, self.opened, self.closed, send)
+        return _Reader(self.marks, self.mode, self.opened, self.closed, send, self.goes_on)
 
     def _parted(self, emit: Callable[[Delta], None], text: str) -> None:
         """A thought the server has parted itself: only the line ends around it are left to drop."""
@@ -241,6 +243,7 @@ class _Reader:
     opened: bool
     closed: bool
     send: Callable[[str, str], None]
+    goes_on: str | None = None
     thought_seen: bool = False
     answer_seen: bool = False
     spans: list[tuple[int, int | None]] = field(default_factory=list)
@@ -296,7 +299,8 @@ class _Reader:
             return None
         if self.opened:
             self.spans.append((0, None))
-            self._enter("thought", trims=True)
+            self._enter("thought", trims=self.goes_on is None)
+            self._waiting = self.goes_on or ""
         elif self.mode == "think" and tag.startswith(body):
             # Cut inside the opening mark, or before it.
             self.thought_seen = True

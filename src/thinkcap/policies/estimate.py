@@ -44,7 +44,8 @@ def estimate(
     found = _NUMBER.search(told.answer or told.text)
     number = int(found[1]) if found else None
     messages = stages.with_text(question.messages, _TELL.replace("{number}", str(number))) if found else ()
-    notes = {"estimate": number}
+    # The authors count the second call only.
+    notes = {"estimate": number, "trials": 1, "trial_tokens": told.spent}
     if mode == "nothink":
         asked = Request(question, "nothink", cap, "answer", "answer", messages=messages, final=True)
         done = yield from ask(asked)

@@ -1,5 +1,6 @@
 """Answer convergence (arXiv 2506.02536): an answer at every sentence end; stop when many in a row are the same."""
 
+from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Flow
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Question
@@ -28,9 +29,12 @@ def settle(
 
     A trial a sentence nearly doubles the cost of a thought, which only shows when trials are charged.
     Use it to compare with; on hard questions it stops too soon. It needs an answer kind.
-    `last` equal answers (10, the authors') at every `at`: sentence, paragraph, or a text of your own; none before
-    `least` tokens. `trial` tokens each (12). `lead` as in `sure`, `answer` as in `close`.
+    `last` equal answers (10, the authors') at every `at`: sentence, line, paragraph, or a text of your own (which
+    the trial does not see); none before `least` tokens. `trial` tokens each (12). `lead` as in `sure`, `answer` as
+    in `close`.
     """
+    if last < 1:
+        raise ConfigError(f"settle needs at least one answer in a row, not {last}")
     thought = Thought(question, cap, answer, prompts)
     asked = Trial.of(question, prompts, trial, lead)
     places = PLACES.get(at, (at,))

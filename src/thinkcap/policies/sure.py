@@ -9,7 +9,7 @@ from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.scores import Scores
 from thinkcap.core.types import Question
 from thinkcap.policies.facts import Facts
-from thinkcap.policies.trials import Thought, Trial
+from thinkcap.policies.trials import PLACES, Thought, Trial
 
 MEANS = ("geometric", "arithmetic", "least")
 
@@ -34,7 +34,8 @@ def sure(
         |thought ....|(trial)....... |(trial)............ |</think>answer |   else
 
     Trials are hidden and taken back; each costs what it costs, which the authors do not count.
-    Use it where thoughts say `Wait` (or another word, `at`) and go on long after the answer is there.
+    Use it where thoughts say `Wait` and go on long after the answer is there; `at` is another word, or a place as
+    in `settle`.
     Sure means that the `mean` of the trial's token probabilities is above `over`: geometric (the default),
     arithmetic (the authors' for R1) or least. `trial` tokens each (12; authors 20), at most `tries` (10). `lead`
     replaces what begins a trial: the thought closed and the answer form's own beginning. `answer` as in `close`.
@@ -43,9 +44,10 @@ def sure(
         raise ConfigError(f"unknown mean '{mean}'{nearest(mean, MEANS)}")
     thought = Thought(question, cap, answer, prompts)
     asked = Trial.of(question, prompts, trial, lead, scored=True)
+    places = PLACES.get(at, (at,))
     seen: list[float] = []
     while thought.trials < tries:
-        yield from thought.write(stop_at=(at,), trial=asked)
+        yield from thought.write(stop_at=places, trial=asked)
         if thought.full:
             break
         found = yield from thought.attempt(asked)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Ask, Flow, ask
 from thinkcap.core.prompts import Prompts
 from thinkcap.core.types import Answer, Completion, Question, Request, Span
@@ -34,7 +35,9 @@ _ENDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 _SENTENCES = (". ", ".\n", "? ", "?\n", "! ", "!\n", "\n")
-PLACES: Mapping[str, tuple[str, ...]] = MappingProxyType({"sentence": _SENTENCES, "paragraph": ("\n\n",)})
+PLACES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"sentence": _SENTENCES, "line": ("\n",), "paragraph": ("\n\n",)}
+)
 """Where a thought can be interrupted, by name; any other text stands for itself."""
 
 
@@ -52,6 +55,8 @@ class Trial:
     @classmethod
     def of(cls, question: Question, prompts: Prompts, most: int, lead: str = "", *, scored: bool = False) -> Trial:
         """The thought closed and the answer begun in the question's own form, or `lead` for all of it."""
+        if most < 1:
+            raise ConfigError(f"a trial needs at least 1 token, not {most}")
         form = question.answer_form
         shape = prompts.form(form)
         blank = _BLANKS.get(form, "")
@@ -89,7 +94,16 @@ class Thought:
     def write(
         self, most: int = 0, stop_at: Sequence[str] = (), trial: Trial | None = None
     ) -> Generator[Ask, Any, Completion | None]:
-        """One more piece: `most` tokens, or up to a text. Keeps back the answer and, if it is to come, a trial."""
+        """One more piece: `most` tokens, or up to a text with something before it. Keeps back the answer and, if
+        it is to come, a trial."""
+        piece = yield from self._piece(most, stop_at, trial)
+        while piece and not self.full and piece.finish == "stopped" and not (piece.thought or "").strip():
+            piece = yield from self._piece(most, stop_at, trial)
+        return piece
+
+    def _piece(
+        self, most: int, stop_at: Sequence[str], trial: Trial | None
+    ) -> Generator[Ask, Any, Completion | None]:
         keep = self.answer + (self._price(trial) if trial else 0)
         room = self._cap - self._spent - keep
         if room <= 0:
@@ -102,7 +116,7 @@ class Thought:
         )
         self._spent += piece.spent
         self.chain = stages.joined(self.chain, piece) if self.chain else piece
-        self._here = (*begun, piece.before) if piece.before else (self.chain.span(),)
+        self._here = (*begun, piece.before) if piece.before is not None else (self.chain.span(),)
         reached = piece.generated == budget and most == budget
         self.full = self.chain.ended or self.chain.answer is not None
         self.full = self.full or not (piece.finish == "stopped" or reached)

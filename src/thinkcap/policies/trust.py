@@ -138,7 +138,8 @@ def _percentile(values: Sequence[float], share: float) -> float:
     if not values:
         return 0.0
     ordered = sorted(values)
-    place = min(max(share, 0.0), 1.0) * (len(ordered) - 1)
+    # Rounded, since 1 - 0.7 is a little more than 0.3.
+    place = round(min(max(share, 0.0), 1.0) * (len(ordered) - 1), 9)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)

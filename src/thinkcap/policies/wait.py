@@ -23,8 +23,8 @@ def wait(
 
     The mark that ends the thought is taken back, a word of ours follows, and the model thinks on in the same turn.
     Use it where the model stops too early and tokens are left; it may also talk a right answer away.
-    At most `times` extensions (1; the authors tried 1 to 6) by `word`; `answer` tokens are kept for the answer (an
-    eighth of the cap, at least 32 if that fits).
+    At most `times` extensions (1; the authors tried 1 to 6) by `word`, written as it is; `answer` tokens
+    are kept for the answer (an eighth of the cap, at least 32 if that fits).
     """
     if times < 0:
         raise ConfigError(f"wait needs 0 or more extensions, not {times}")
@@ -33,17 +33,19 @@ def wait(
     paid = spent = extended = 0
     while True:
         room = cap - kept - spent
+        # The last thought runs on into its own answer.
+        last = extended == times
         request = Request(
-            question, "think", room, "think", "thought", kept, prefill=turn, paid=paid, thought_only=True
+            question, "think", room, "think", "answer", kept, prefill=turn, paid=paid, thought_only=not last
         )
         piece = yield from ask(request)
         spent += piece.spent
         paid += piece.forced
         turn = (*turn, piece.span()) if piece.generated else turn
-        if piece.finish != "stop" or piece.ended or extended == times or cap - kept - spent <= len(word):
+        if last or piece.finish != "stop" or piece.ended or cap - kept - spent <= len(word):
             break
-        turn, extended = (*turn, f"\n{word}"), extended + 1
-    notes = {"extended": extended, "stopped": spent}
+        turn, extended = (*turn, word), extended + 1
+    notes = {"extended": extended}
     if piece.ended:
         return Answer(piece.answer, "think", piece, notes=notes)
     # Where the engine could not stop at the mark, the answer is under way already.

@@ -11,6 +11,7 @@ from thinkcap.core.names import guest, nearest, pairs
 from thinkcap.settings import table_of
 from thinkcap.study.cascades import CASCADES
 from thinkcap.study.config import StudyConfig
+from thinkcap.study.rivals import RIVALS
 
 METHOD_CAPS = "128,256,512,1024"
 
@@ -22,6 +23,7 @@ _GUEST = "thinkcap.paper.presets"
 PRESETS: Mapping[str, Preset] = {
     "methods": {"policies": "all", "budgets": METHOD_CAPS},
     "cascades": CASCADES,
+    "rivals": RIVALS,
 }
 
 
