@@ -221,7 +221,7 @@ def _drawn(logits: Any, job: BatchJob) -> int:
     """The token that the job's next number falls on."""
     import torch
 
-    number = drawn_number(job)
+    number = float(drawn_numbers(job, 1))
     chances, tokens = torch.softmax(logits.cpu() / job.sampling.temperature, -1).sort(descending=True, stable=True)
     summed = chances.cumsum(-1)
     # The smallest set whose chances reach top_p; the likeliest is always in it.
@@ -230,10 +230,10 @@ def _drawn(logits: Any, job: BatchJob) -> int:
     return int(tokens[min(int(torch.searchsorted(summed[:inside], chance, right=True)), inside - 1)])
 
 
-def drawn_number(job: BatchJob) -> float:
-    """The job's next number between 0 and 1: one a token, so that a shorter run draws the same beginning."""
+def drawn_numbers(job: BatchJob, count: int) -> Any:
+    """The job's next numbers between 0 and 1: one a token, so that a shorter run draws the same beginning."""
     import torch
 
     if job.random is None:
         job.random = torch.Generator().manual_seed(job.sampling.seed)
-    return float(torch.rand((), generator=job.random))
+    return torch.rand(count, generator=job.random)

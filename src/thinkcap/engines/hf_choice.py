@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkcap.engines.hf_batch import BatchJob, drawn_number, odds
+from thinkcap.engines.hf_batch import BatchJob, drawn_numbers, odds
+
+_LIKELIEST = 1024
+"""Tokens that a share below one is looked for in: sorting a whole vocabulary takes longer than the model."""
+_SHARE = 0.99
+"""Up to this share that many are nearly always enough; above it all are sorted."""
 
 
 class TokenChoice:
@@ -24,8 +29,8 @@ class TokenChoice:
         best = logits.argmax(-1)
         if any(not job.sampling.greedy for job in jobs):
             heat, share = _ways(jobs, self._device)
-            chance = torch.tensor([drawn_number(job) for job in jobs], device=self._device)
-            best = torch.where(heat > 0, _drawn(logits, heat, share, chance), best)
+            chance = torch.cat([drawn_numbers(job, 1) for job in jobs]).to(self._device)
+            best = torch.where(heat > 0, _drawn(logits, heat, share, chance, _among(jobs)), best)
         found: list[int] = best.tolist()
         return found, odds(logits, best).tolist() if any(job.scored for job in jobs) else None
 
@@ -74,8 +79,8 @@ class TokenChoice:
             held[to] = held[lane]
         self.stop(lane)
 
-    def prepare(self, jobs: Mapping[int, BatchJob], steps: int, slot: int) -> bool:
-        """Sets the counters; says whether any lane draws, which needs another graph."""
+    def prepare(self, jobs: Mapping[int, BatchJob], steps: int, slot: int) -> int:
+        """Sets the counters; says among how many tokens lanes draw, none or all too: each needs another graph."""
         import torch
 
         self.slot.fill_(slot)
@@ -84,21 +89,21 @@ class TokenChoice:
         if drawing:
             chance = torch.zeros((self._look, self._lanes))
             for lane, job in drawing.items():
-                for step in range(min(steps, job.limit - len(job.ids))):
-                    chance[step, lane] = drawn_number(job)
+                count = min(steps, job.limit - len(job.ids))
+                chance[:count, lane] = drawn_numbers(job, count)
             self._chance.copy_(chance)
-        return bool(drawing)
+        return _among(list(drawing.values()))
 
-    def take(self, logits: Any, drawn: bool, scored: bool) -> None:
+    def take(self, logits: Any, among: int, scored: bool) -> None:
         """A token for every lane; those that are done go on with padding that nobody reads."""
         import torch
 
         lanes = logits.shape[0]
         best = logits.argmax(-1)
-        if drawn:
+        if among:
             chance = self._chance.index_select(0, self._step)[0, :lanes]
             heat = self._heat[:lanes]
-            best = torch.where(heat > 0, _drawn(logits, heat, self._share[:lanes], chance), best)
+            best = torch.where(heat > 0, _drawn(logits, heat, self._share[:lanes], chance, among), best)
         best = torch.where(self._alive[:lanes], best, self._pad)
         self._out[:, :lanes].index_copy_(0, self._step, best[None])
         if scored:
@@ -138,12 +143,22 @@ def _ways(jobs: Sequence[BatchJob], device: Any) -> tuple[Any, Any]:
     return heat, torch.tensor([float(job.sampling.top_p) for job in jobs], device=device)
 
 
-def _drawn(logits: Any, heat: Any, share: Any, chance: Any) -> Any:
+def _among(jobs: Sequence[BatchJob]) -> int:
+    """How many of the likeliest tokens have to be looked at: -1 all, 0 where nobody draws."""
+    shares = [job.sampling.top_p for job in jobs if not job.sampling.greedy]
+    return 0 if not shares else _LIKELIEST if max(shares) <= _SHARE else -1
+
+
+def _drawn(logits: Any, heat: Any, share: Any, chance: Any, among: int) -> Any:
     """The token that a number of chance falls on, among the likeliest that together reach the share."""
     import torch
 
     warm = torch.where(heat > 0, heat, 1.0)[:, None]
-    chances, tokens = torch.softmax(logits / warm, -1).sort(descending=True, stable=True, dim=-1)
+    chances = torch.softmax(logits / warm, -1)
+    if 0 < among < logits.shape[-1]:
+        chances, tokens = chances.topk(among, dim=-1)
+    else:
+        chances, tokens = chances.sort(descending=True, stable=True, dim=-1)
     summed = chances.cumsum(-1)
     inside = (summed - chances < share[:, None]).sum(-1).clamp(min=1)
     reach = summed.gather(1, inside[:, None] - 1)

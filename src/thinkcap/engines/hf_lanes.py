@@ -41,7 +41,7 @@ class Lanes:
         self._slot = 0
         """The next one to be written, the same for all."""
         self._choice = TokenChoice(model.device, pad)
-        self._graphs: dict[tuple[int, int, bool, bool], Any] = {}
+        self._graphs: dict[tuple[int, int, int, bool], Any] = {}
         self._pool: Any = None
 
     def __len__(self) -> int:
@@ -98,9 +98,9 @@ class Lanes:
             steps = min(look, max(job.limit - len(job.ids) for job in self._jobs.values()))
             self._tidy(steps)
             lanes = _power(max(self._jobs) + 1)
-            drawn = self._choice.prepare(self._jobs, steps, self._slot)
+            among = self._choice.prepare(self._jobs, steps, self._slot)
             scored = any(job.scored for job in self._jobs.values())
-            run = self._captured(lanes, _bucket(self._slot + steps, _SLOTS), drawn, scored)
+            run = self._captured(lanes, _bucket(self._slot + steps, _SLOTS), among, scored)
             for _ in range(steps):
                 run()
             self._slot += steps
@@ -150,15 +150,15 @@ class Lanes:
             self._pool = None
         self._choice.grow(self._cache.lanes, _LOOK)
 
-    def _captured(self, lanes: int, slots: int, drawn: bool, scored: bool) -> Any:
+    def _captured(self, lanes: int, slots: int, among: int, scored: bool) -> Any:
         def run() -> None:
-            self._one(lanes, slots, drawn, scored)
+            self._one(lanes, slots, among, scored)
 
         if not self._graphed:
             return run
         import torch
 
-        key = (lanes, slots, drawn, scored)
+        key = (lanes, slots, among, scored)
         if key not in self._graphs:
             kept = self._choice.kept(), self._cache.kept()
             stream = torch.cuda.Stream()
@@ -178,7 +178,7 @@ class Lanes:
             self._graphs[key] = graph
         return self._graphs[key].replay
 
-    def _one(self, lanes: int, slots: int, drawn: bool, scored: bool) -> None:
+    def _one(self, lanes: int, slots: int, among: int, scored: bool) -> None:
         choice = self._choice
         out = self._model(
             input_ids=choice.token[:lanes, None],
@@ -188,7 +188,7 @@ class Lanes:
             use_cache=True,
             logits_to_keep=1,
         )
-        choice.take(out.logits[:, -1].float(), drawn, scored)
+        choice.take(out.logits[:, -1].float(), among, scored)
 
 
 def _bucket(count: int, size: int) -> int:

@@ -1,0 +1,99 @@
+"""The recipe of the two-mode model: what becomes of attempts, what is learned of them, from which questions."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from training.hybrid.attempts import Attempt, leader, mixed, problems  # noqa: E402
+from training.hybrid.chains import examples, thought  # noqa: E402
+from training.hybrid.ways import WAYS  # noqa: E402
+
+
+def tried(*votes: int, right: int = 0) -> list[Attempt]:
+    ways = list(WAYS)
+    return [
+        Attempt(ways[i % len(ways)], f"work {i}, so {100 + v}.\n#### {100 + v}", 20, str(100 + v), v, v == right)
+        for i, v in enumerate(votes)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("votes", "ahead"),
+    [((0,), None), ((0, 0), 0), ((0, 1, 1), None), ((0, 1, 1, 1), 1), ((-1, 0, -1, 0), 0), ((-1, -1), None)],
+)
+def test_an_answer_is_taken_when_it_leads_by_two(votes: tuple[int, ...], ahead: int | None) -> None:
+    assert leader(votes) == ahead
+
+
+def test_a_thought_ends_where_an_answer_leads_and_says_it_in_the_asked_form() -> None:
+    chain = thought(tried(0, 1, 0, 0, 0), "number", Random(0))
+    assert chain is not None
+    assert chain.tries == 4
+    text = "".join(part.text for part in chain.parts)
+    assert text.startswith("<think>\n")
+    assert text.endswith("</think>\n\nThe answer is 100.\n#### 100")
+    assert "So far: 100 three times, 101 once." in text
+    # The answer's own line ends a turn; inside a thought it would teach to stop there.
+    assert "####" not in text.partition("</think>")[0]
+
+
+def test_a_wrong_try_is_read_but_not_learned() -> None:
+    chain = thought(tried(1, 0, 0, 0), "number", Random(0))
+    assert chain is not None
+    assert [part.text for part in chain.parts if not part.learned] == ["work 0, so 101."]
+
+
+def test_a_thought_that_decides_wrongly_is_dropped() -> None:
+    assert thought(tried(1, 1), "number", Random(0)) is None
+
+
+def test_an_undecided_thought_is_kept_only_after_many_tries() -> None:
+    assert thought(tried(0, 1, 0, 2), "number", Random(0)) is None
+    assert thought(tried(0, 1, 0, 2, 3), "number", Random(0)) is not None
+
+
+def test_without_thinking_the_plain_way_is_the_example() -> None:
+    tries = [one.__dict__ for one in tried(0, 0)]
+    tries[1]["tokens"] = 5
+    line = {"id": "q/1", "text": "?", "gold": "100", "kind": "number", "attempts": tries}
+    made = [example for example in examples(line, Random(0)) if example.mode == "nothink"]
+    assert [part.text for part in made[0].parts] == ["work 0, so 100.\n#### 100"]
+
+
+def test_any_beginning_of_the_questions_is_a_fair_sample(tmp_path: Path) -> None:
+    school = tmp_path / "school.jsonl"
+    school.write_text("".join(json.dumps({"question": f"q{i}", "answer": f"#### {i}"}) + "\n" for i in range(30)))
+    contest = tmp_path / "contest.jsonl"
+    contest.write_text("".join(json.dumps({"problem": f"p{i}", "answer": f"{i}"}) + "\n" for i in range(10)))
+    files = [problems(school), problems(contest)]
+    order = list(mixed(files, (3, 1), Random(0)))
+    assert sorted(p.id for p in order) == sorted(p.id for file in files for p in file)
+    assert [sum(p.kind == "number" for p in order[:n]) for n in (4, 8, 40)] == [3, 6, 30]
+
+
+def normalised(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+@pytest.mark.parametrize("test_set", ["gsm8k", "math500"])
+def test_no_test_question_is_in_a_training_file(shared: Path, test_set: str) -> None:
+    def texts(path: Path) -> set[str]:
+        rows: list[dict[str, Any]] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return {normalised(str(row.get("question") or row["problem"])) for row in rows}
+
+    tested = texts(shared / "data" / test_set / "test.jsonl")
+    assert len(tested) > 400
+    for name in ("gsm8k_train.jsonl", "math_train.jsonl"):
+        learned = texts(shared / "data" / "hybrid" / name)
+        assert len(learned) > 7000
+        assert not tested & learned
