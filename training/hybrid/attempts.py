@@ -19,7 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, TextIO
 
-from thinkcap.core.engine import Engine, complete
+from thinkcap.core.complete import complete
+from thinkcap.core.engine import Engine
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Kind, Mode, Question, Request, Sampling
 from thinkcap.engines import open_engine

@@ -27,7 +27,7 @@ from torch.utils.checkpoint import checkpoint
 
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Completion, Kind, Mode, Question, Request
-from thinkcap.engines.hf_words import Words
+from thinkcap.engines.hf_words import HfWords
 from thinkcap.engines.speech import Speech, found_dialect
 from thinkcap.engines.splice import Splicer
 from thinkcap.policies import stages
@@ -57,7 +57,7 @@ class Tokens:
 
     async def open(self) -> Tokens:
         dialect = await found_dialect(str(self._tokenizer.chat_template))
-        words = Words(self._tokenizer, self._generation, dialect)
+        words = HfWords(self._tokenizer, self._generation, dialect)
         speech = await Speech.found(words.render, dialect, "auto", PROMPTS)
         self._splicer = Splicer(speech, words.render, words.tokenize)
         return self
