@@ -97,3 +97,48 @@ def test_no_test_question_is_in_a_training_file(shared: Path, test_set: str) -> 
         learned = texts(shared / "data" / "hybrid" / name)
         assert len(learned) > 7000
         assert not tested & learned
+
+
+def test_kept_rows_are_whole_and_hold_no_texts() -> None:
+    import pyarrow.parquet as pq
+
+    rows = ROOT / "training" / "hybrid" / "rows"
+    assert sum(path.stat().st_size for path in rows.rglob("*") if path.is_file()) < 5_000_000
+    for task, count in (("gsm8k", 1319), ("math500", 500)):
+        table = pq.read_table(rows / task / "rows.parquet")
+        assert not {"text", "answer", "error"} & set(table.column_names)
+        arms = table.group_by(["policy", "budget"]).aggregate([("question", "count_distinct")])
+        assert set(arms["question_count_distinct"].to_pylist()) == {count}
+        assert {"think", "nothink", "split", "town", "iris", "think[heuristic]"} <= set(arms["policy"].to_pylist())
+
+
+def test_a_run_without_marks_is_read_as_what_it_is(tmp_path: Path) -> None:
+    from training.hybrid.keep import read_again
+
+    from thinkcap.study.rows import Row
+
+    base: dict[str, Any] = dict.fromkeys(("task", "question", "group", "model", "error", "gold_hash", "stage"), "")
+    base |= dict.fromkeys(("seed", "tokens_charged", "tokens_generated", "tokens_think", "calls", "level"), 0)
+    base |= {
+        "tokens_prefill_trace": 0,
+        "tokens_prompt": 0,
+        "budget": 64,
+        "answer": "7",
+        "text": None,
+        "guess": False,
+    }
+    base |= {"failed": False, "stages": (), "source": "", "notes": {}, "claims": {}, "grader": "2", "prompts": ""}
+    rows = [
+        Row(policy="think", ended=True, verdict="right", **base),
+        Row(policy="think", ended=False, verdict="right", **base),
+        Row(policy="close", ended=False, verdict="right", **base),
+        Row(policy="split", ended=False, verdict="wrong", **base),
+    ]
+    found = [(row.policy, row.verdict) for row in read_again(rows)]
+    assert found == [
+        ("think", "right"),
+        ("think[heuristic]", "right"),
+        ("think", "unreadable"),
+        ("think[heuristic]", "right"),
+        ("split", "wrong"),
+    ]

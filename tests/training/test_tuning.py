@@ -16,6 +16,7 @@ pytest.importorskip("transformers", reason="needs transformers: pip install 'thi
 
 from training.hybrid import lora  # noqa: E402
 from training.hybrid.tune import Tokens, batches  # noqa: E402
+from training.hybrid.weights import LIKE, begin_marks  # noqa: E402
 
 PEBBLE = ROOT / "src/thinkcap/model/pebble"
 
@@ -92,3 +93,16 @@ async def test_an_answer_pass_is_put_to_the_model_as_a_cascade_would() -> None:
     text = tokens._tokenizer.decode(row.ids)
     assert "maybe cut off:\n<think>\n3 +\nUse it" in text
     assert text.endswith("<think>\n\n</think>\n\n#### 7<|im_end|>")
+
+
+def test_a_new_mark_can_be_the_likeliest_token() -> None:
+    torch.manual_seed(1)
+    words = [word for like in LIKE.values() for word in like]
+    ids = {token: i for i, token in enumerate([*words, *LIKE])}
+    rows = torch.randn(len(ids), 256)
+    begin_marks(rows, ids)
+    for mark in LIKE:
+        assert int((rows @ rows[ids[mark]]).argmax()) == ids[mark]
+        # Where one of its words is meant, the word wins.
+        for word in LIKE[mark]:
+            assert int((rows @ rows[ids[word]]).argmax()) == ids[word]

@@ -3,7 +3,7 @@
     python -m training.hybrid.weights qwen2.5-coder-1.5b-instruct.gguf --out out/base
 
 The model is tied, so the file's `output.weight` (the finer copy) serves as the embedding too. Qwen3 gave two spare
-rows of the vocabulary to `<think>` and `</think>`; here they begin as the mean of words that mean the like.
+rows of the vocabulary to `<think>` and `</think>`; here they begin near words that mean the like.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAMES = {
 }
 QWEN3_MARKS = {151665: "<tool_response>", 151666: "</tool_response>", 151667: "<think>", 151668: "</think>"}
 LIKE = {"<think>": ("Ġthink", "Ġthinking", "Ġconsider"), "</think>": ("Ġtherefore", "Ġdone", "Ġfinally")}
-"""Tokens whose mean a new mark begins as; the training does the rest."""
+"""Tokens near which a new mark begins; the training does the rest."""
 SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -82,10 +82,18 @@ def state_of(reader: Any) -> dict[str, Any]:
 
 
 def begin_marks(embedding: Any, ids: dict[str, int]) -> None:
-    """Writes the rows of the new marks. A mean never outdoes all of its tokens, so no mark is written unasked."""
+    """Writes the rows of the new marks: half the mean of like words, and a direction of their own.
+
+    Without the direction a mark could never be the likeliest token: a mean is below the best of its words.
+    """
+    import torch
+
+    chance = torch.Generator().manual_seed(0)
     for mark, like in LIKE.items():
         rows = embedding[[ids[token] for token in like]].float()
-        embedding[ids[mark]] = rows.mean(0).to(embedding.dtype)
+        own = torch.randn(rows.shape[1], generator=chance)
+        own *= rows.norm(dim=1).mean() / own.norm()
+        embedding[ids[mark]] = (rows.mean(0) / 2 + own).to(embedding.dtype)
 
 
 def tokenizer_of(tokens: Sequence[str], kinds: Sequence[int], merges: Sequence[str]) -> Any:
