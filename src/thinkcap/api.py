@@ -7,6 +7,7 @@ print(thinkcap.ask("What is 48 * 57 + 9?", cap=512).answer)              # 2745
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from thinkcap.core.sync import wait
 from thinkcap.core.types import Answer, Kind, Question, Run, Sampling, Step
 
 if TYPE_CHECKING:
+    from thinkcap.engines.served import BackendName, Tell
     from thinkcap.policies.registry import PolicySpec
     from thinkcap.study.config import StudyConfig
     from thinkcap.study.regrade import Regraded
@@ -83,10 +85,15 @@ async def ask_async(
     form: str = "",
     sampling: Sampling | None = None,
     show: Callable[[Piece], None] | None = None,
+    serve_with: BackendName | None = None,
+    serve_args: str = "",
+    tell: Tell | None = None,
     **options: Any,
 ) -> Reply:
-    """As `ask`, in a loop of your own, on an engine that may be open already; `show` gets the text as it comes."""
-    from thinkcap.engines import open_engine
+    """As `ask`, in a loop of your own, on an engine that may be open already; `show` gets the text as it comes,
+    `tell` how the server comes up that is started for it (`serve_with`)."""
+    from thinkcap.engines.served import ServeWith, silent
+    from thinkcap.engines.served.running import opened
     from thinkcap.grading import Grader
     from thinkcap.policies.registry import parse
 
@@ -97,8 +104,12 @@ async def ask_async(
     text = PROMPTS.asked(question, form or kind) if kind else question
     asked = Question("q", ({"role": "user", "content": text},), kind=kind, form=form)
     named = parse(policy) if policy else None
-    engine = await open_engine(model, **options) if isinstance(model, str) else model
-    try:
+    async with AsyncExitStack() as stack:
+        if isinstance(model, str):
+            how = ServeWith.wished(serve_with, serve_args)
+            engine = await stack.enter_async_context(opened(model, options, how, tell or silent))
+        else:
+            engine = model
         spec = named or _best(model, engine, kind, cap)
         flow = spec.bind(engine.card.spoken(PROMPTS))(asked, cap)
         async with Grader() as grader:
@@ -109,9 +120,6 @@ async def ask_async(
                     run = piece
                 elif show:
                     show(piece)
-    finally:
-        if isinstance(model, str):
-            await engine.aclose()
     assert run is not None
     return Reply(run.answer.text, _found(asked, run.answer), run)
 
@@ -166,12 +174,22 @@ class Studied:
         return self.result.failed
 
 
-async def run_study(config: StudyConfig, *, engine: Engine | None = None, watch: Watcher | None = None) -> Studied:
+async def run_study(
+    config: StudyConfig,
+    *,
+    engine: Engine | None = None,
+    watch: Watcher | None = None,
+    tell: Tell | None = None,
+) -> Studied:
     """Run to the end, then write `summary.json` beside the rows."""
+    from thinkcap.engines.served import silent
     from thinkcap.study.run import run
 
+    def conclude(done: Result) -> None:
+        made.append(_concluded(done))
+
     made: list[dict[str, Any]] = []
-    result = await run(config, engine=engine, watch=watch, conclude=lambda done: made.append(_concluded(done)))
+    result = await run(config, engine=engine, watch=watch, conclude=conclude, tell=tell or silent)
     return Studied(result, made[0])
 
 

@@ -88,7 +88,7 @@ def group(ctx: click.Context) -> None:
 
 def main(args: list[str] | None = None) -> Any:
     """Errors of ours end in one line and a code: 2 for what was asked wrongly, 1 for what failed."""
-    from thinkcap.core.errors import ConfigError, ThinkcapError
+    from thinkcap.core.errors import ConfigError, ServerFailed, ThinkcapError
 
     try:
         return group.main(args=args, prog_name="thinkcap", standalone_mode=False) or 0
@@ -100,6 +100,8 @@ def main(args: list[str] | None = None) -> Any:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except ThinkcapError as err:
+        for line in err.said if isinstance(err, ServerFailed) else ():
+            say(f"  {line}", err=True)
         _say(str(err))
         sys.exit(2 if isinstance(err, ConfigError) else 1)
     except BrokenPipeError:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from thinkcap.cli.served import StartLine, server_options
 from thinkcap.cli.terminal import say
 
 
@@ -20,6 +21,7 @@ from thinkcap.cli.terminal import say
 @click.option(
     "--model", default="bundled", show_default=True, help="`bundled`, a GGUF file, or http://host/v1#name."
 )
+@server_options
 @click.option(
     "--kind",
     type=click.Choice(["number", "math", "label", "text"]),
@@ -57,10 +59,16 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
         channels.append(piece.channel)
         say(piece.text, dim=piece.channel == "thought", nl=False)
 
-    if more["dialect"] is None:
-        del more["dialect"]
+    more = {name: value for name, value in more.items() if value is not None or name == "kind"}
     sampling = Sampling(more.pop("temperature"), seed=more.pop("seed"))
-    reply = wait(ask_async(question, cap=cap, policy=policy, model=model, sampling=sampling, show=show, **more))
+    start = StartLine(quiet=as_json)
+    asked = ask_async(
+        question, cap=cap, policy=policy, model=model, sampling=sampling, show=show, tell=start, **more
+    )
+    try:
+        reply = wait(asked)
+    finally:
+        start.end()
     stages = [
         {
             "stage": s.request.stage,

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import click
 
+from thinkcap.cli.served import StartLine, server_options
 from thinkcap.cli.terminal import say
 from thinkcap.core.files import SHARED, replace_text
+from thinkcap.engines.served import BackendName, ServeWith
 
 
 @click.command(name="doctor", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("url")
+@server_options
 @click.option(
     "--tokens",
     type=int,
@@ -31,14 +34,29 @@ from thinkcap.core.files import SHARED, replace_text
 @click.option("--dialect", default="", help="How the model thinks: a known name or a TOML file; else found out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--card", type=click.Path(path_type=Path), help="Also write the capability card to this file.")
-def command(url: str, tokens: int, timeout_s: float, dialect: str, as_json: bool, card: Path | None) -> None:
+def command(
+    url: str,
+    serve_with: BackendName | None,
+    serve_args: str | None,
+    tokens: int,
+    timeout_s: float,
+    dialect: str,
+    as_json: bool,
+    card: Path | None,
+) -> None:
     """Probe the server at URL (http://host/v1#model) and say what it obeys; about sixty short requests.
 
-    A key is taken from THINKCAP_API_KEY or OPENAI_API_KEY.
+    A key is taken from THINKCAP_API_KEY or OPENAI_API_KEY. With --serve-with, URL is a model, and its server is
+    started for the examination.
     """
     from thinkcap.gateway.doctor import examined
 
-    report = examined(url, tokens, timeout_s, dialect)
+    how = ServeWith.wished(serve_with, serve_args)
+    start = StartLine(quiet=as_json)
+    try:
+        report = examined(url, tokens, timeout_s, dialect, how, start)
+    finally:
+        start.end()
     if card:
         replace_text(card, json.dumps(report.to_dict(), indent=1) + "\n", SHARED)
     say(json.dumps(report.to_dict(), indent=1) if as_json else report.table())

@@ -8,12 +8,14 @@ from typing import Any
 
 import click
 
+from thinkcap.cli.served import StartLine, server_options
 from thinkcap.cli.terminal import say
 from thinkcap.core.errors import ConfigError
 
 
 @click.command(name="serve", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("model", nargs=-1)
+@server_options
 @click.option(
     "--config", "file", type=click.Path(path_type=Path), help="TOML file with the settings below and more."
 )
@@ -36,6 +38,7 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
     """Serve models through an OpenAI-compatible API that keeps max_tokens and leaves room for the answer.
 
     MODEL is `bundled` (the default), a .gguf file, or http://host/v1#name; several are served side by side.
+    With --serve-with it is a name on the hub, a folder or a file, and its server is started and stopped here.
     """
     if new_key:
         from thinkcap.gateway.auth import new_key as make
@@ -58,10 +61,16 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
     config = config.changed({**given, **({"model": list(model)} if model else {})})
     _check_address(config.host, config.port)
     for one in config.models:
-        profile = profile_of(one.model, one.profile)
+        # The profile that comes with the bundled model is for the embedded engine.
+        profile = profile_of("" if one.serve_with else one.model, one.profile)
         for doubt in profile.doubts() if profile else ():
             say(f"warning: profile of '{one.model}': {doubt}", err=True)
-    if not run(config, lambda banner: say(banner, err=True)):
+    start = StartLine()
+    try:
+        served = run(config, lambda banner: say(banner, err=True), start)
+    finally:
+        start.end()
+    if not served:
         raise click.exceptions.Exit(1)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkcap.api import Studied, run_study
+from thinkcap.cli.served import StartLine
 from thinkcap.cli.terminal import REWRITE, say
 from thinkcap.core.sync import wait
 from thinkcap.study.config import StudyConfig
@@ -22,15 +23,17 @@ FEW = 5
 
 def run_shown(config: StudyConfig, *, quiet: bool) -> Studied:
     """Run with a progress line; on Ctrl-C say how to go on."""
-    line = _Line(quiet)
+    line, start = _Line(quiet), StartLine(quiet)
     try:
-        return wait(run_study(config, watch=line))
+        return wait(run_study(config, watch=line, tell=start))
     except KeyboardInterrupt:
+        start.end()
         line.end()
         command = " ".join(shlex.quote(word) for word in ["thinkcap", *sys.argv[1:]])
         say(f"Stopped; everything finished is saved. To go on:\n  {command}", err=True)
         raise
     finally:
+        start.end()
         line.end()
 
 

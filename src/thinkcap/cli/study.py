@@ -8,12 +8,18 @@ from typing import Any
 
 import click
 
+from thinkcap.cli.served import server_options
 from thinkcap.cli.terminal import say
 
 
 @click.command(name="study", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--model", help="`bundled`, a GGUF file, a transformers folder, or http://host/v1#name.")
+@click.option(
+    "--model",
+    help="`bundled`, a GGUF file, a transformers folder, or http://host/v1#name; with --serve-with also a name on "
+    "the hub.",
+)
+@server_options
 @click.option(
     "--task",
     "tasks",

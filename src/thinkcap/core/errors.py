@@ -10,6 +10,7 @@
         |-- EngineUnreachable  no connection, or it broke
         |-- EngineRefused      the server said no (4xx), with its words
         |-- EngineGarbled      the server's answer is not what it promised
+        |-- ServerFailed       a server that we started did not come up
         `-- ModelChanged       the server now serves another model than at the start
 
 A message says what was seen, what was wanted and what to do next.
@@ -68,6 +69,14 @@ class EngineRefused(EngineError):
 
 class EngineGarbled(EngineError):
     retriable = True
+
+
+class ServerFailed(EngineError):
+    """A server that we started did not come up; `said` are the last lines of its log."""
+
+    def __init__(self, message: str, said: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.said = said
 
 
 class ModelChanged(EngineError):

@@ -66,12 +66,12 @@ async def open_engine(
     if min(concurrency, replicas, threads) < 0:
         raise ConfigError("concurrency, replicas and threads cannot be negative; 0 lets thinkcap choose")
     small = path.stat().st_size < _SMALL
-    copies = replicas or (min(_cores(), concurrency or _MOST, _MOST) if small and not threads else 1)
-    context, slots = _room(path, facts, context, concurrency or _EACH * copies * (1 if small else 2))
+    copies = replicas or (min(cores(), concurrency or _MOST, _MOST) if small and not threads else 1)
+    context, slots = flows_that_fit(path, facts, context, concurrency or _EACH * copies * (1 if small else 2))
     copies = min(copies, slots)
     share = -(-slots // copies)
     key = secrets.token_urlsafe(32)
-    workers = threads or (1 if copies > 1 or small else _cores())
+    workers = threads or (1 if copies > 1 or small else cores())
     starting = (
         asyncio.to_thread(start_server, path, context, share, workers, key, verbose) for _ in range(copies)
     )
@@ -148,8 +148,21 @@ def _path(model: str) -> Path:
     return Path(bundled.pebble_gguf())
 
 
-def start_server(path: Path, context: int, slots: int, threads: int, key: str, verbose: bool = False) -> Any:
-    """llama.cpp's own server in this process; it ends when the last reference to what comes back is dropped."""
+def start_server(
+    path: Path,
+    context: int,
+    slots: int,
+    threads: int,
+    key: str,
+    verbose: bool = False,
+    *,
+    port: int = 0,
+    alias: str = "",
+) -> Any:
+    """llama.cpp's own server in this process; it ends when the last reference to what comes back is dropped.
+
+    `port` 0 is any free one; by `alias` it names the model, else by the file's path.
+    """
     # Spinning threads on a busy machine make each other wait ten times longer; read when the library loads.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     import xllamacpp
@@ -160,8 +173,10 @@ def start_server(path: Path, context: int, slots: int, threads: int, key: str, v
     params.n_ctx = context * slots
     params.kv_unified = False
     params.hostnames = ["127.0.0.1"]
-    params.port = 0
+    params.port = port
     params.api_keys = [key]
+    if alias:
+        params.model_alias = {alias}
     params.cors_origins = "localhost"
     params.cors_origins_explicit = True
     params.n_threads_http = slots + 2 * _SPARE
@@ -190,11 +205,12 @@ def start_server(path: Path, context: int, slots: int, threads: int, key: str, v
         ) from err
 
 
-def _cores() -> int:
+def cores() -> int:
+    """What this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _room(path: Path, facts: GgufFacts, context: int, slots: int) -> tuple[int, int]:
+def flows_that_fit(path: Path, facts: GgufFacts, context: int, slots: int) -> tuple[int, int]:
     """Context of one flow and number of flows that fit into half of the free memory."""
     if context < 0 or context > facts.context:
         raise ConfigError(f"context is {context}; wanted 1 to {facts.context}, what '{facts.name}' was made for")

@@ -27,7 +27,7 @@ from thinkcap.engines.canary import Watched
 from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField
 from thinkcap.engines.client import Client
 from thinkcap.engines.llama_server import LlamaServer
-from thinkcap.engines.retry import RetryPolicy, key_from_environment
+from thinkcap.engines.retry import RetryPolicy, key_for
 from thinkcap.engines.speech import COMMON, NothinkBy, Speech, check_nothink_by, found_dialect
 from thinkcap.engines.vllm import DERENDER, VllmServer
 
@@ -61,7 +61,7 @@ async def open_engine(
         raise ConfigError(f"unknown transport '{transport}'{nearest(transport, ['auto', 'ids', 'chat'])}")
     base, name = _address(model)
     retry = retry or (RetryPolicy.within(timeout_s) if timeout_s else RetryPolicy())
-    client = Client(base.removesuffix("/v1"), key_from_environment(), retry, connections=max(64, concurrency + 8))
+    client = Client(base.removesuffix("/v1"), key_for(base), retry, connections=max(64, concurrency + 8))
     try:
         facts = await _facts(client, base, name)
         if transport == "ids" and facts.kind == "other":

@@ -1,22 +1,41 @@
 """How long to wait for a model server and when to ask again; and the key it is asked with.
 
 RetryPolicy(total_s=60, attempts=3).again(error)
+key_for("http://localhost:8000/v1#qwen3-8b")
 """
 
 from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from thinkcap.core.errors import EngineError, EngineRefused, EngineTimeout
 
 _KEYS = ("THINKCAP_API_KEY", "OPENAI_API_KEY")
 
 
-def key_from_environment() -> str | None:
-    """Keys for servers come from the environment alone: a command line is seen by every process."""
-    return next((os.environ[name] for name in _KEYS if os.environ.get(name)), None)
+_OWN: dict[str, str] = {}
+"""Keys of the servers that this process runs, by their host and port."""
+
+
+def key_for(address: str) -> str | None:
+    """Ours, of a server that we run; else from the environment alone: a command line is seen by every process."""
+    own = _OWN.get(urlsplit(address).netloc)
+    return own or next((os.environ[name] for name in _KEYS if os.environ.get(name)), None)
+
+
+@contextmanager
+def own_key(address: str, key: str) -> Iterator[None]:
+    """The key of a server that we run, for as long as we do."""
+    _OWN[urlsplit(address).netloc] = key
+    try:
+        yield
+    finally:
+        del _OWN[urlsplit(address).netloc]
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,22 @@ banner("http://127.0.0.1:8080/v1", service)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
+from thinkcap.engines.served.running import Serving
 from thinkcap.gateway.models import Served
 from thinkcap.gateway.overview import asked, steps
 from thinkcap.gateway.service import Service
 
 
-def banner(address: str, service: Service) -> str:
+def banner(address: str, service: Service, servers: Sequence[Serving] = ()) -> str:
+    """`servers` are those that were started for this gateway."""
     config = service.config
     page = f", page at {address.removesuffix('/v1')}/" if config.page else ""
     lines = [f"thinkcap serves at {address}{page}"]
     lines += [_model(one, config.threshold) for one in service.models.served.values()]
+    lines += [f"  {one.name}: {one.backend} at {one.base}, log {one.log}" for one in servers]
     keys = f"{len(config.keys)} keys" if config.keys else "no keys"
     lines.append(
         f"  limits: {service.admission.most} calls at a time, {config.queue} requests waiting, "

@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
+from thinkcap.engines.served import BackendName, ServeWith
 from thinkcap.gateway.auth import Keys
 from thinkcap.gateway.call import ReasoningField
 from thinkcap.settings import FilePath, Read, Text, inside, load, table_of, values
@@ -44,6 +45,9 @@ class ModelConfig:
     profile: FilePath | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     """For the engine: concurrency, context, nothink_by, transport ..."""
+    serve_with: BackendName | None = None
+    """The server that is started for the model, and stopped with the gateway."""
+    serve_args: str = ""
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -60,6 +64,8 @@ class _Short:
     model: Annotated[tuple[str, ...], Read(_names)] = ()
     profile: FilePath | None = None
     dialect: Text | None = None
+    serve_with: BackendName | None = None
+    serve_args: Text | None = None
 
 
 _SHORT = tuple(f.name for f in fields(_Short))
@@ -143,14 +149,24 @@ class ServeConfig:
             if len(models) != 1:
                 raise ConfigError("`dialect` is for one model; with several, give each its own under [[models]]")
             models = (replace(models[0], options={**models[0].options, "dialect": short.dialect}),)
+        if short.serve_with or short.serve_args:
+            if len(models) != 1:
+                raise ConfigError(
+                    "`serve_with` is for one model; with several, give each its own under [[models]]"
+                )
+            backend = short.serve_with or models[0].serve_with
+            args = short.serve_args or models[0].serve_args
+            models = (replace(models[0], serve_with=backend, serve_args=args),)
         return replace(self, models=models, **found)._checked()
 
     def _checked(self) -> ServeConfig:
         Keys(self.keys)
+        for one in self.models:
+            ServeWith.wished(one.serve_with, one.serve_args)
         for path in self.forward:
             if path not in OTHER_PATHS:
                 raise ConfigError(f"cannot forward '{path}'{nearest(path, OTHER_PATHS)}")
-        if self.forward and not any(m.model.startswith("http") for m in self.models):
+        if self.forward and not any(m.serve_with or m.model.startswith("http") for m in self.models):
             raise ConfigError("`forward` needs a model server to forward to; the embedded engine has only chat")
         for origin in self.origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):

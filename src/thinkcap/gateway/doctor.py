@@ -22,6 +22,8 @@ from thinkcap.core.types import GREEDY, Mode, Question, Request, Sampling
 from thinkcap.engines import open_engine
 from thinkcap.engines.chat import WIRES, switched
 from thinkcap.engines.retry import RetryPolicy
+from thinkcap.engines.served import ServeWith, Tell, silent
+from thinkcap.engines.served.running import serving
 from thinkcap.gateway.probe import Probe, Seen
 
 Capability = Literal["yes", "no", "partly", "unknown"]
@@ -351,6 +353,20 @@ async def _tools(probe: Probe) -> Finding:
     return Finding(name, "yes" if more > 0 else "no", words)
 
 
-def examined(address: str, tokens: int = 256, timeout_s: float = 120.0, dialect: str = "") -> DoctorReport:
-    """The same for the command line."""
-    return asyncio.run(examine(address, tokens=tokens, timeout_s=timeout_s, dialect=dialect))
+def examined(
+    address: str,
+    tokens: int = 256,
+    timeout_s: float = 120.0,
+    dialect: str = "",
+    how: ServeWith | None = None,
+    tell: Tell = silent,
+) -> DoctorReport:
+    """The same for the command line; with `how`, of a server that is started for it."""
+
+    async def work() -> DoctorReport:
+        if how is None:
+            return await examine(address, tokens=tokens, timeout_s=timeout_s, dialect=dialect)
+        async with serving(address, how, tell=tell) as server:
+            return await examine(server.address, tokens=tokens, timeout_s=timeout_s, dialect=dialect)
+
+    return asyncio.run(work())

@@ -19,7 +19,7 @@ from thinkcap.core.types import Mode, Question, Request
 from thinkcap.engines import open_engine
 from thinkcap.engines.answers import REASONING
 from thinkcap.engines.client import Client
-from thinkcap.engines.retry import RetryPolicy, key_from_environment
+from thinkcap.engines.retry import RetryPolicy, key_for
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.config import ModelConfig, ServeConfig
@@ -183,7 +183,7 @@ async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, met
     address = urlsplit(model.partition("#")[0].rstrip("/"))
     client = Client(
         f"{address.scheme}://{address.netloc}",
-        key_from_environment(),
+        key_for(model),
         _retry(config),
         connections=0,
         on_retry=metrics.retries.inc,

@@ -19,7 +19,7 @@ from thinkcap.core.thinking import PLAIN, Marks
 from thinkcap.core.types import Mode
 from thinkcap.engines.answers import ChatAnswer, ChatReply, Usage, read_answer, read_event
 from thinkcap.engines.client import Client
-from thinkcap.engines.retry import RetryPolicy, key_from_environment
+from thinkcap.engines.retry import RetryPolicy, key_for
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Probe:
         retry = RetryPolicy(
             first_byte_s=timeout_s, between_bytes_s=timeout_s, total_s=timeout_s, attempts=2, pause_s=0.2
         )
-        self._client = Client(base, key_from_environment(), retry)
+        self._client = Client(base, key_for(base), retry)
         self._model = model
         self._marks = marks
         self.switches: Mapping[Mode, Mapping[str, Any]] = {}

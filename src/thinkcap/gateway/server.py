@@ -9,11 +9,15 @@ import asyncio
 import logging
 import resource
 from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 import uvicorn
 
+from thinkcap.engines.served import ServeWith, Tell, silent
+from thinkcap.engines.served.running import Serving, serving
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.banner import banner
 from thinkcap.gateway.config import ServeConfig
@@ -81,26 +85,41 @@ def _log_to_stderr() -> None:
         log.addHandler(handler)
 
 
-def run(config: ServeConfig, tell: Callable[[str], None] = lambda _: None) -> bool:
+def run(config: ServeConfig, tell: Callable[[str], None] = lambda _: None, starts: Tell = silent) -> bool:
     """Serves until told to stop; false where it could not start. A model that cannot be opened raises.
 
-    `tell` gets the banner once it listens.
+    `tell` gets the banner once it listens, `starts` how the servers come up that it is to start.
     """
     _allow_connections()
     with asyncio.Runner(loop_factory=_loop()) as runner:
-        return runner.run(serve(config, tell))
+        return runner.run(serve(config, tell, starts))
 
 
-async def serve(config: ServeConfig, tell: Callable[[str], None] = lambda _: None) -> bool:
-    metrics = Metrics()
-    models = await open_models(config, metrics)
-    try:
+async def serve(config: ServeConfig, tell: Callable[[str], None] = lambda _: None, starts: Tell = silent) -> bool:
+    async with AsyncExitStack() as stack:
+        config, servers = await _with_servers(config, stack, starts)
+        metrics = Metrics()
+        models = await open_models(config, metrics)
+        stack.push_async_callback(models.aclose)
         gateway = Gateway(config, models, metrics)
-        server = make_server(gateway, lambda address: tell(banner(address, gateway.service)))
+        server = make_server(gateway, lambda address: tell(banner(address, gateway.service, servers)))
         await server.serve()
         return server.started
-    finally:
-        await models.aclose()
+
+
+async def _with_servers(
+    config: ServeConfig, stack: AsyncExitStack, starts: Tell
+) -> tuple[ServeConfig, list[Serving]]:
+    """Starts the servers that models are to be served with; these models are then known by their addresses."""
+    models, servers = list(config.models), list[Serving]()
+    for place, one in enumerate(models):
+        if one.serve_with:
+            how = ServeWith(one.serve_with, one.serve_args)
+            flows = int(one.options.get("concurrency", 0))
+            server = await stack.enter_async_context(serving(one.model, how, flows=flows, tell=starts))
+            servers.append(server)
+            models[place] = replace(one, model=server.address)
+    return replace(config, models=tuple(models)), servers
 
 
 def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:

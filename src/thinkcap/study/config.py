@@ -15,6 +15,7 @@ from msgspec import Meta
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import EMPTY
+from thinkcap.engines.served import BackendName, ServeWith
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.settings import FilePath, Text, inside, table_of, values
 from thinkcap.study.folders import RUNS, run_name
@@ -74,6 +75,10 @@ class StudyConfig:
     """Folder of the run; one named for the study where None."""
     online: bool = False
     """Generate every cell at its own budget instead of cutting stored traces."""
+    serve_with: BackendName | None = None
+    """The server that is started for this study and stopped after it; where None, none is."""
+    serve_args: Text = ""
+    """Further words for that server's command line."""
     nothink_by: Literal["auto", "native", "block", "prompt"] = "auto"
     dialect: Text = ""
     """How the model thinks, by name or as a TOML file; found out where empty."""
@@ -118,6 +123,10 @@ class StudyConfig:
         if self.cluster:
             options |= {"cluster": self.cluster, "actors": self.actors, "cpus": self.cpus, "gpus": self.gpus}
         return options
+
+    def server(self) -> ServeWith | None:
+        """What is to be started first, with its log beside the rows."""
+        return ServeWith.wished(self.serve_with, self.serve_args, self.folder / "server.log")
 
     @classmethod
     def from_file(cls, path: Path) -> StudyConfig:

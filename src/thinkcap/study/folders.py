@@ -26,7 +26,7 @@ LATEST = RUNS / "study"
 
 _FIXED = (
     *("model", "offset", "temperature", "top_p", "sampling", "online", "nothink_by", "dialect", "prompts"),
-    *("map", "kind"),
+    *("map", "kind", "serve_with", "serve_args"),
 )
 """Settings that all rows of a study share: with another one it is another study."""
 _GROWING = ("tasks", "seeds", "limit", "policy", "budgets")

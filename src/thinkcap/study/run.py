@@ -9,7 +9,8 @@ missing or failed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from thinkcap.core.files import replace_text
 from thinkcap.core.flow import drive
 from thinkcap.core.racing import together
 from thinkcap.core.types import Failed, Graded, Outcome, Sampling
-from thinkcap.engines import open_engine
+from thinkcap.engines.served import Tell, silent
+from thinkcap.engines.served.running import opened
 from thinkcap.grading import Grader
 from thinkcap.policies import stages
 from thinkcap.policies.registry import facts, wants_other
@@ -81,10 +83,12 @@ async def run(
     engine: Engine | None = None,
     watch: Watcher | None = None,
     conclude: Conclude | None = None,
+    tell: Tell = silent,
 ) -> Result:
     """Run to the end; raises only for what stops the whole study. Single failures are rows.
 
     `conclude` gets the result while the run is still locked, so that what it writes beside the rows fits them.
+    `tell` gets lines of how a server comes up that is started for this study.
     """
     cells = plan(config)
     folder = config.folder
@@ -92,8 +96,7 @@ async def run(
     # Before the model is opened, which may take minutes and all of a GPU.
     FileLock.refuse_held(rows)
     refuse_other(folder, config.to_mapping())
-    bare = engine or await open_engine(config.model, **config.engine_options())
-    try:
+    async with _engine(config, engine, tell) as bare:
         with (
             Journal(rows) as journal,
             TraceStore.open(folder / "traces.sqlite", bare.card.fingerprint) as store,
@@ -106,9 +109,16 @@ async def run(
             if config.out is None:
                 link_latest(folder)
             return result
-    finally:
-        if engine is None:
-            await bare.aclose()
+
+
+@asynccontextmanager
+async def _engine(config: StudyConfig, given: Engine | None, tell: Tell) -> AsyncIterator[Engine]:
+    """Whoever brings an engine closes it; ours is closed here, and the server behind it after it."""
+    if given is not None:
+        yield given
+        return
+    async with opened(config.model, config.engine_options(), config.server(), tell) as engine:
+        yield engine
 
 
 def answerable(cells: Sequence[Cell], card: EngineCard) -> None:
