@@ -1,6 +1,6 @@
 """A `llama-server` that does what a test wants: dies at once, never answers, or leaves others running.
 
-Which one, FAKE_SERVER says; those it starts carry the model's path, by which a test finds them among all processes.
+Which one, FAKE_SERVER says; those it starts carry the path of the model, by which a test finds them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`--serve-with` and real servers: started, studied with, put behind a gateway, stopped; and killed at bad moments."""
+"""`--serve-with` and real servers: started, studied, put behind a gateway, stopped; killed at bad moments."""
 
 from __future__ import annotations
 
