@@ -1,12 +1,16 @@
 """The whole accuracy-budget curve on one vLLM server: thinkcap once, lm-evaluation-harness per mode and budget.
 
     python bench/curve.py http://localhost:8000/v1#pebble --lm-eval .venv-logs/bin/lm_eval --page docs/servers.md
+    python bench/curve.py http://localhost:8000/v1#pebble        # a bare client alone to compare with
 
 Both ask the same questions in the same words with the same limits, as many at a time; all answers are read and
 graded by the same grader. An unmeasured run first warms the server. The harness runs `--cells` of the mode-budget
 pairs (all by default) as the processes its users start; where some are left out, its total is the mean of those
 measured times all, and says so. Last comes one budget alone, where a stored curve can gain nothing. The server
 must not part the reasoning off (no --reasoning-parser): the harness reads the content only.
+
+After each run of ours a bare client sends the same requests in the same order, as many at a time: what thinkcap
+takes beyond it is its own. Of ours that comparison leaves out what a process takes before it asks.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bare_client import noted, sent
 from page import written
 from thinkcap import extract
 from thinkcap.core.thinking import split
@@ -146,6 +151,25 @@ def read(text: str, question: Question, mode: str) -> str | None:
     return None if answer is None else extract(answer, question.kind or "math", unclosed=False).answer
 
 
+def against_bare(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]:
+    """Ours and the bare client in turns, without the harness."""
+    asked = noted(args.url, MODES, budgets, args.questions, args.flows, args.out / "noted")
+    start = ours(args.url, [1], 1, args.flows, args.out / "start").seconds
+    runs, bare = [], []
+    for at in range(args.spread):
+        runs.append(ours(args.url, budgets, args.questions, args.flows, args.out / f"ours-{at}").seconds)
+        bare.append(asyncio.run(sent(args.url, asked, args.flows)))
+    return {"ours_s": mean(runs), "ours_start_s": start, "bare_s": mean(bare), "bare_requests": len(asked)}
+
+
+def told_bare(found: Mapping[str, Any]) -> str:
+    asking, bare = found["ours_s"] - found["ours_start_s"], found["bare_s"]
+    return (
+        f"A bare client that sends the same {found['bare_requests']:,} requests takes {bare:.1f} s; thinkcap "
+        f"without its start takes {asking:.1f} s, {asking / bare:.2f} times as long."
+    )
+
+
 def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]:
     """Everything measured, in one run."""
     tasks = [load("families", limit=args.questions, seed=0)]
@@ -163,11 +187,14 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
     # One question, one token: what a process takes before it asks.
     start_theirs = min(asked((mode, 1), limit=1)[0] for mode in MODES)
     start_ours = ours(args.url, [1], 1, args.flows, args.out / "start").seconds
+    requests = noted(args.url, MODES, budgets, args.questions, args.flows, args.out / "noted")
     runs: list[Curve] = []
+    bare: list[float] = []
 
     def again() -> None:
         """Ours, among the harness's runs: another load of the machine must not be taken for a difference."""
         runs.append(ours(args.url, budgets, args.questions, args.flows, args.out / f"ours-{len(runs)}"))
+        bare.append(asyncio.run(sent(args.url, requests, args.flows)))
 
     again()
     curve = runs[0]
@@ -197,6 +224,8 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
         "ours_tokens": curve.tokens,
         "tokens_alone": curve.alone,
         "ours_start_s": start_ours,
+        "bare_s": mean(bare),
+        "bare_requests": len(requests),
         "theirs_s": mean([row["seconds"] for row in table]) * len(pairs),
         "theirs_start_s": start_theirs,
         "one": {"budget": one, "ours_s": alone.seconds, "theirs_s": sum(both)},
@@ -228,6 +257,7 @@ def told(found: Mapping[str, Any]) -> str:
         line(f"one budget ({one['budget']}), both modes", alone, twice),
         line("one budget, without anyone's start", alone - start_ours, twice - 2 * start),
         "",
+        told_bare(found),
         f"{found['ours_tokens']:,} tokens generated instead of {found['tokens_alone']:,}.",
         f"The same accuracy in {alike} of {len(table)} cells. Ours, spread among the harness's runs: "
         + ", ".join(f"{seconds:.1f}" for seconds in found["ours_each_s"])
@@ -252,7 +282,9 @@ def told(found: Mapping[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
-    parser.add_argument("--lm-eval", required=True, help="Its program, in an environment of its own.")
+    parser.add_argument(
+        "--lm-eval", help="Its program, in an environment of its own; without it, only the bare client."
+    )
     parser.add_argument("--budgets", default=DENSE)
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--flows", type=int, default=256)
@@ -266,6 +298,9 @@ def main() -> None:
     args = parser.parse_args()
     if args.out.exists():
         parser.error(f"'{args.out}' is there already; what it holds would be used again and not be measured")
+    if not args.lm_eval:
+        print(told_bare(against_bare(args, parse_budgets(args.budgets))))
+        return
     found = compared(args, parse_budgets(args.budgets))
     (args.out / "curve.json").write_text(json.dumps(found, indent=1) + "\n")
     print(told(found))

@@ -66,7 +66,9 @@ async def test_one_that_works_is_asked_and_gone_afterwards(model: str, tmp_path:
 async def test_the_key_is_random_and_known_only_while_it_runs(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THINKCAP_API_KEY", "of-somebody-else")
     monkeypatch.setenv("XDG_STATE_HOME", str(Path(model).parent / "state"))
-    async with serving(model, ServeWith("llama-server")) as server:
+    port = running._free_port(0)
+    async with serving(model, ServeWith("llama-server", f"--port={port}")) as server:
+        assert server.base == f"http://127.0.0.1:{port}", "as the caller wished"
         key = key_for(server.address)
         assert key not in (None, "of-somebody-else")
         assert not any(str(key) in words for words in in_process_table(model))
@@ -74,26 +76,18 @@ async def test_the_key_is_random_and_known_only_while_it_runs(model: str, monkey
     assert key_for(server.address) == "of-somebody-else"
 
 
-async def test_one_that_dies_shows_its_last_lines(model: str, fake: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fake.setenv("FAKE_SERVER", "dies")
-    with pytest.raises(ServerFailed, match=r"status 3 and never answered.*server\.log") as failed:
-        async with serving(model, ServeWith("llama-server", log=tmp_path / "server.log")):
-            pytest.fail("it never answered")
-    assert failed.value.said == ("loading weights", "error: out of memory")
-    assert in_process_table(model) == []
-
-
-async def test_a_second_start_shows_its_own_lines_only(
+async def test_one_that_dies_shows_its_own_last_lines(
     model: str, fake: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     log = tmp_path / "server.log"
     log.write_text("of an earlier day\n")
     fake.setenv("FAKE_SERVER", "dies")
-    with pytest.raises(ServerFailed) as failed:
+    with pytest.raises(ServerFailed, match=r"status 3 and never answered.*server\.log") as failed:
         async with serving(model, ServeWith("llama-server", log=log)):
             pytest.fail("it never answered")
-    assert "of an earlier day" not in failed.value.said
+    assert failed.value.said == ("loading weights", "error: out of memory")
     assert log.read_text().startswith("of an earlier day\n# ")
+    assert in_process_table(model) == []
 
 
 @pytest.mark.parametrize("wanted", ["never", "stubborn"])
@@ -152,12 +146,6 @@ async def test_a_port_that_is_taken(model: str) -> None:
         with pytest.raises(ConfigError, match=f"port {port}: Address already in use; name another --port"):
             async with serving(model, ServeWith("llama-server", f"--port {port}")):
                 pytest.fail("somebody else listens there")
-
-
-async def test_a_port_of_ones_own(model: str, tmp_path: Path) -> None:
-    port = running._free_port(0)
-    async with serving(model, ServeWith("llama-server", f"--port={port}", tmp_path / "server.log")) as server:
-        assert server.base == f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize(

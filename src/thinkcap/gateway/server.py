@@ -115,7 +115,8 @@ async def _with_servers(
     for place, one in enumerate(models):
         if one.serve_with:
             how = ServeWith(one.serve_with, one.serve_args)
-            flows = int(one.options.get("concurrency", 0))
+            wanted = one.options.get("concurrency")
+            flows = wanted if isinstance(wanted, int) else 0
             server = await stack.enter_async_context(serving(one.model, how, flows=flows, tell=starts))
             servers.append(server)
             models[place] = replace(one, model=server.address)

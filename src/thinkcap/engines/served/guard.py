@@ -38,7 +38,9 @@ def main(grace_s: float, words: list[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     _end(program, grace_s)
-    return 0 if status is None else os.waitstatus_to_exitcode(status) % 256
+    code = 0 if status is None else os.waitstatus_to_exitcode(status)
+    # As shells say it: 137 for a program that was killed by signal 9.
+    return code if code >= 0 else 128 - code
 
 
 def _told(number: int, frame: FrameType | None) -> None:
