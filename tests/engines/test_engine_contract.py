@@ -245,3 +245,24 @@ async def test_a_schema_binds_the_answer_and_is_part_of_the_key(engine: Engine) 
     assert plain.key("f", Sampling()) != bound.key("f", Sampling())
     with pytest.raises(Unsupported, match="thought"):
         await complete(engine, Request(question, "think", 60, stage="s", final=True))
+
+
+@by_ids
+async def test_a_stop_is_the_last_token_and_every_token_has_its_score(engine: Engine) -> None:
+    """Also the tokens of the text it stops at: a server that leaves them out would shift all that follow."""
+    whole = await complete(engine, asked(3, scored=True))
+    assert whole.ids is not None
+    assert whole.scores is not None
+    assert len(whole.scores) == whole.generated
+    middle = whole.generated // 2
+    word = (await engine.read(whole.ids[: middle + 1]))[-2:]
+    for scored in (False, True):
+        piece = await complete(engine, asked(3, stop_at=(word,), scored=scored))
+        assert (piece.ended, piece.finish) == (False, "stopped")
+        assert piece.ids == whole.ids[: piece.generated]
+        assert word in piece.text
+        assert piece.before is not None
+        assert word not in piece.before.text
+    assert piece.scores is not None
+    assert len(piece.scores) == piece.generated
+    assert piece.scores.chosen == pytest.approx(whole.scores.cut(piece.generated).chosen, abs=0.02)

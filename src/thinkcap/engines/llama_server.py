@@ -121,7 +121,9 @@ class LlamaServer:
             # After the caller's wishes: greedy stays greedy whatever top_k was sent.
             **_sampling(sampling, prompt.body),
         }
-        if prompt.stop_at:
+        # The server throws away the probabilities of a stop word's tokens; who wants them looks for the word here.
+        watched = prompt.stop_at if prompt.scored else ()
+        if prompt.stop_at and not watched:
             body["stop"] = [*body.get("stop", ()), *prompt.stop_at]
         if prompt.scored:
             body["n_probs"] = max(TOP, body.get("n_probs", 0))
@@ -131,9 +133,9 @@ class LlamaServer:
             try:
                 client = self._clients[which]
                 # Who may become unsure is looked at while it writes.
-                streamed = emit or prompt.unsure
+                streamed = emit or prompt.unsure or watched
                 answer = await (
-                    self._streamed(client, body, emit, prompt.unsure)
+                    self._streamed(client, body, emit, prompt.unsure, watched)
                     if streamed
                     else client.post("/completion", body, _checked)
                 )
@@ -206,7 +208,7 @@ class LlamaServer:
         return min(range(len(self._clients)), key=self._busy.__getitem__)
 
     async def _streamed(
-        self, client: Client, body: dict[str, Any], emit: Emit | None, unsure: Unsure | None
+        self, client: Client, body: dict[str, Any], emit: Emit | None, unsure: Unsure | None, words: Sequence[str]
     ) -> dict[str, Any]:
         tokens: list[int] = []
         content: list[str] = []
@@ -228,7 +230,9 @@ class LlamaServer:
                 emit(Delta(text))
             if event["stop"]:
                 last.update(event)
-            elif unsure and unsure.first(peaks[-unsure.window :]):
+            elif (unsure and unsure.first(peaks[-unsure.window :])) or (
+                words and any(word in "".join(content) for word in words)
+            ):
                 # Whoever stops listening stops the server too.
                 last.update(stop_type="limit", tokens_predicted=len(tokens), model=event.get("model"))
                 return True
