@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     help="Number of bootstrap draws; 0 skips them.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for the bootstrap.")
+@click.option("--price", help="Price per million tokens, for answers without a verdict: INPUT,CACHED,OUTPUT.")
 def command(
     paths: tuple[Path, ...],
     as_json: bool,
@@ -37,6 +38,7 @@ def command(
     model: str | None,
     draws: int,
     seed: int,
+    price: str | None,
 ) -> None:
     """Say why thinking pays or not, on a study or on any tool's logs.
 
@@ -48,6 +50,7 @@ def command(
     thinkcap diagnose runs/study
     thinkcap diagnose logs/*.eval
     thinkcap diagnose samples_gsm8k_*.jsonl --as think --budget 512
+    thinkcap diagnose batch_output.jsonl --price 0.4,0.1,1.6
     thinkcap diagnose a.csv --map id=nr,tokens=n_out --set model=Qwen3-8B,task=gsm8k
     """
     if not paths:
@@ -56,11 +59,14 @@ def command(
         )
     from thinkcap.diagnose.diagnosis import diagnose
     from thinkcap.logs.door import read
+    from thinkcap.study.options import parse_price
+    from thinkcap.study.values import FREE, Price
     from thinkcap.verdict.page import as_json as json_page
     from thinkcap.verdict.page import as_text
 
     records = read(paths, model=model, **reading)
-    found = diagnose(records, draws=draws, seed=seed)
+    money = Price(**parse_price(price)) if price else FREE
+    found = diagnose(records, draws=draws, seed=seed, price=money)
     say(json_page(found, _published_names(records)) if as_json else as_text(found, details=details))
 
 

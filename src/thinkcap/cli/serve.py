@@ -31,6 +31,10 @@ from thinkcap.core.errors import ConfigError
 @click.option("--page/--no-page", default=None, help="The page at / and the interface described at /docs.")
 @click.option("--anyone", is_flag=True, default=None, help="Listen beyond the loopback without keys.")
 @click.option("--log-requests", is_flag=True, default=None, help="Write requests to the log.")
+@click.option("--watch", is_flag=True, default=None, help="Change nothing, pass everything on, keep a journal.")
+@click.option("--watch-journal", help="Folder of the journal; thinkcap-journal unless told otherwise.")
+@click.option("--watch-texts", is_flag=True, default=None, help="Keep questions and answers in the journal too.")
+@click.option("--watch-redact", metavar="MODULE:FUNCTION", help="What may be kept of these texts.")
 @click.option(
     "--new-key", metavar="NAME", help="Make a key, print it with its line for the configuration file, and exit."
 )

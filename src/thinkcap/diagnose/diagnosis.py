@@ -14,11 +14,13 @@ from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings, findings
 from thinkcap.diagnose.pairs import Comparisons, Refused, compare, matched, tested
 from thinkcap.diagnose.runs import Configuration, by_model_and_task, configurations
+from thinkcap.diagnose.traffic import Traffic, traffic
 from thinkcap.diagnose.transfer import Transfer, transfers
 from thinkcap.logs.arms import Arm, Records
 from thinkcap.statistics.paired import McNemar, holm
 from thinkcap.statistics.survival import LengthComparison
 from thinkcap.statistics.survival import compare as compare_lengths
+from thinkcap.study.values import FREE, Price
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,13 @@ class Diagnosis:
     cross_scale: tuple[Transfer, ...]
     """What a split measured on one model or task should win another."""
     pooled_seeds: bool
+    traffic: tuple[Traffic, ...] = ()
+    """Answers that nobody judged, per model."""
 
 
-def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis:
-    """All that these records allow. `draws=0` leaves out bootstrap intervals of the crossover."""
+def diagnose(records: Records, *, draws: int = 1000, seed: int = 0, price: Price = FREE) -> Diagnosis:
+    """All that these records allow. `draws=0` leaves out bootstrap intervals of the crossover; `price` is for
+    answers that nobody judged."""
     found = configurations(records.arms)
     comparisons = compare(found)
     groups = by_model_and_task(c.arm for c in found)
@@ -110,6 +115,7 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0) -> Diagnosis
         _models(groups),
         transfers(shown),
         any("seed" in c.arm.extra for c in found),
+        traffic(records.arms, price),
     )
 
 

@@ -30,6 +30,7 @@ def document(found: Diagnosis) -> dict[str, Any]:
         "elsewhere": plain(found.elsewhere),
         "models": plain(found.models),
         "cross_scale": plain(found.cross_scale),
+        "traffic": plain(found.traffic),
     }
 
 

@@ -40,27 +40,28 @@ class Keys:
                     f"make one with `thinkcap serve --new-key {name}`"
                 )
         self._hashes = [value.removeprefix("sha256:").encode() for value in hashes.values()]
+        self._names = list(hashes)
 
     def __bool__(self) -> bool:
         return bool(self._hashes)
 
     def check(self, headers: list[tuple[bytes, bytes]]) -> None:
-        if not self._hashes:
-            return
-        sent = next((value for name, value in headers if name == b"authorization"), b"")
-        if not sent:
-            # Anthropic's clients send the key alone.
-            sent = next((b"Bearer " + value for name, value in headers if name == b"x-api-key"), b"")
-        scheme, _, key = sent.partition(b" ")
-        mine = hashlib.sha256(key.strip()).hexdigest().encode()
-        found = False
-        for one in self._hashes:
-            # Every hash is compared, so that the time says nothing about which one matched.
-            found |= hmac.compare_digest(mine, one)
-        if scheme.lower() != b"bearer" or not found:
+        if self._hashes and not self.name_of(headers):
             raise Refusal(
                 "no key or a wrong one; send Authorization: Bearer KEY",
                 status=401,
                 kind="authentication_error",
                 code="invalid_api_key",
             )
+
+    def name_of(self, headers: list[tuple[bytes, bytes]]) -> str:
+        """What the key that was sent is called here; empty for no key or one that is not known."""
+        sent = next((value for name, value in headers if name == b"authorization"), b"")
+        if not sent:
+            # Anthropic's clients send the key alone.
+            sent = next((b"Bearer " + value for name, value in headers if name == b"x-api-key"), b"")
+        scheme, _, key = sent.partition(b" ")
+        mine = hashlib.sha256(key.strip()).hexdigest().encode()
+        # Every hash is compared, so that the time says nothing about which one matched.
+        found = [hmac.compare_digest(mine, one) for one in self._hashes]
+        return self._names[found.index(True)] if scheme.lower() == b"bearer" and any(found) else ""

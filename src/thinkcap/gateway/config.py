@@ -122,6 +122,16 @@ class ServeConfig:
     """Hand fields nobody here knows to the model server (chat transport only) instead of refusing them."""
     log_requests: bool = False
     """Write requests, each with its status and policy, to the log."""
+    watch: bool = False
+    """Change nothing: pass everything on to the one model server and keep a journal of it (docs/watch.md)."""
+    watch_journal: Text = "thinkcap-journal"
+    """The folder of the journal."""
+    watch_bytes: Size = 2**28
+    """What all files of the journal may take together; the oldest go first."""
+    watch_texts: bool = False
+    """Keep questions and answers in the journal too."""
+    watch_redact: str = ""
+    """`module:function` that gets these texts as a dict and returns what may be kept of them, or None."""
 
     @classmethod
     def from_file(cls, path: Path) -> ServeConfig:
@@ -176,6 +186,11 @@ class ServeConfig:
         if "*" in self.origins and not self.keys and not self.anyone:
             raise ConfigError(
                 "origins = ['*'] lets every web page in and no key is set; name the pages, or set keys"
+            )
+        if self.watch and not _loopback(self.host) and not self.anyone:
+            raise ConfigError(
+                f"host '{self.host}' is open to others, and --watch leaves it to the model server who may ask; "
+                f"say --anyone if it checks keys of its own"
             )
         if not _loopback(self.host) and not self.keys and not self.anyone:
             raise ConfigError(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 
@@ -24,14 +24,22 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.connection import bounded
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
+from thinkcap.gateway.watching import Watch
+
+
+class Desk(Protocol):
+    """Whoever runs a gateway's requests."""
+
+    config: ServeConfig
+    draining: bool
 
 
 class Server(uvicorn.Server):
     """Says when it listens, and tells the gateway when it begins to shut down."""
 
-    def __init__(self, config: uvicorn.Config, gateway: Gateway, tell: Callable[[str], None]) -> None:
+    def __init__(self, config: uvicorn.Config, desk: Desk, tell: Callable[[str], None]) -> None:
         super().__init__(config)
-        self._gateway = gateway
+        self._desk = desk
         self._tell = tell
 
     async def startup(self, sockets: Any = None) -> None:
@@ -44,13 +52,14 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal lets answers finish, a second one does not. uvicorn's own would raise it again at the
         end, and the models would never be closed."""
-        self._gateway.service.draining = True
+        self._desk.draining = True
         self.force_exit = self.should_exit
         self.should_exit = True
 
 
-def make_server(gateway: Gateway, tell: Callable[[str], None] = lambda _: None) -> Server:
-    config = gateway.service.config
+def make_server(gateway: Gateway | Watch, tell: Callable[[str], None] = lambda _: None) -> Server:
+    desk: Desk = gateway.service if isinstance(gateway, Gateway) else gateway
+    config = desk.config
     if config.log_requests:
         _log_to_stderr()
     return Server(
@@ -70,7 +79,7 @@ def make_server(gateway: Gateway, tell: Callable[[str], None] = lambda _: None) 
             timeout_keep_alive=75,
             timeout_graceful_shutdown=max(1, round(config.drain_s)),
         ),
-        gateway,
+        desk,
         tell,
     )
 
@@ -98,6 +107,8 @@ def run(config: ServeConfig, tell: Callable[[str], None] = lambda _: None, start
 async def serve(config: ServeConfig, tell: Callable[[str], None] = lambda _: None, starts: Tell = silent) -> bool:
     async with AsyncExitStack() as stack:
         config, servers = await _with_servers(config, stack, starts)
+        if config.watch:
+            return await _watch(config, tell)
         metrics = Metrics()
         models = await open_models(config, metrics)
         stack.push_async_callback(models.aclose)
@@ -121,6 +132,21 @@ async def _with_servers(
             servers.append(server)
             models[place] = replace(one, model=server.address)
     return replace(config, models=tuple(models)), servers
+
+
+async def _watch(config: ServeConfig, tell: Callable[[str], None]) -> bool:
+    watch = Watch(config)
+
+    def told(address: str) -> None:
+        root = address.removesuffix("/v1")
+        tell(f"thinkcap watches {watch.server} from {root}, changes nothing, and keeps {watch.journal}")
+
+    try:
+        server = make_server(watch, told)
+        await server.serve()
+        return server.started
+    finally:
+        await watch.aclose()
 
 
 def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -219,7 +219,7 @@ def _fits(field: str, name: str, rows: list[dict[str, Any]]) -> bool:
     value = next((r[name] for r in rows if r.get(name) not in (None, "")), None)
     if value is None:
         # A column nobody filled is worth naming only where its absence is.
-        return field in ("id", "correct", "tokens")
+        return field in ("id", "correct", "tokens") or (field == "output" and name.endswith("message.content"))
     if field in _TEXTS:
         return isinstance(value, str) and not (field == "reasoning" and read_mode(value))
     if field == "mode":

@@ -9,7 +9,7 @@ from thinkcap.logs.reading import refused, shown
 STOPPED = frozenset(
     (
         *("stop", "eos", "eos_token", "end_turn", "stop_sequence", "end", "stop_token", "stop_str", "finished"),
-        *("completed", "complete", "done", "tool_calls", "function_call", "tool_use", "natural", "eot"),
+        *("completed", "complete", "done", "natural", "eot", "tool_calls", "function_call", "tool_use"),
     )
 )
 CUT = frozenset(
@@ -18,6 +18,8 @@ CUT = frozenset(
         *("truncated", "token_limit", "incomplete", "cutoff", "cut", "limit", "budget"),
     )
 )
+CALLED = frozenset(("tool_calls", "function_call", "tool_use"))
+"""Ended in a call of a tool, which is an answer without a word."""
 BROKEN = frozenset(["error", "abort", "aborted", "content_filter", "cancelled", "canceled", "timeout", "safety"])
 
 

@@ -15,7 +15,7 @@ from thinkcap.core.types import EMPTY
 from thinkcap.logs.arms import Arm, Questions, content_hash, with_counted_end
 from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.columns import apart, check_map, flat, guess, named_plainly
-from thinkcap.logs.ends import broken, finished
+from thinkcap.logs.ends import CALLED, broken, finished
 from thinkcap.logs.judge import final_answer, judge
 from thinkcap.logs.modes import WrittenMode, read_mode, split_label
 from thinkcap.logs.reading import Log, place, printable, refused, shown, verdict, whole
@@ -188,6 +188,8 @@ class _Reader:
         self.unclosed += not parts.closed
         if output is not None:
             extra["unclosed"] = not parts.closed
+        if "output" in self.columns:
+            extra["empty"] = not parts.said.strip() and str(row.get("finish")) not in CALLED
         if gold is not None:
             extra["gold"] = gold
         if gradable is not None:

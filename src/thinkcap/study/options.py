@@ -42,7 +42,7 @@ def from_options(base: StudyConfig, options: Mapping[str, Any]) -> StudyConfig:
     if "prompts" in words:
         words["prompts"] = table_of(words["prompts"], "the prompts", "wanted a TOML file of prompt texts")
     if "price" in words:
-        words["price"] = _price(words["price"])
+        words["price"] = parse_price(words["price"])
     if isinstance(words.get("map"), str):
         words["map"] = parse_map(words["map"])
     if "policies" in words:
@@ -70,7 +70,8 @@ def _preset(name: str) -> Preset:
     return known[name]
 
 
-def _price(text: str) -> dict[str, float]:
+def parse_price(text: str) -> dict[str, float]:
+    """`INPUT,CACHED,OUTPUT`, money per million tokens."""
     parts = text.split(",")
     try:
         given, cached, output = (float(part) for part in parts)

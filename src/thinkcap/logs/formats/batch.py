@@ -1,0 +1,84 @@
+"""Output of OpenAI's batch API and of `vllm run-batch`: a reply a line, no golds and no caps.
+
+    {"custom_id": "q1", "response": {"status_code": 200, "body": {"choices": [...], "usage": {...}}}}
+
+Lines with further keys (a gold somebody joined) are read as rows of any tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from thinkcap.core.errors import DataError
+from thinkcap.logs.answered import answered
+from thinkcap.logs.arms import Questions
+from thinkcap.logs.reading import Log, an_object, parsed, refused
+from thinkcap.logs.said import Found, Said
+from thinkcap.logs.ungraded import Ungraded
+
+_KEYS = frozenset({"id", "custom_id", "response", "error"})
+
+
+def recognise(log: Log) -> bool:
+    first = log.first
+    return {"custom_id", "response"} <= first.keys() <= _KEYS and _is_reply(first)
+
+
+def _is_reply(row: Mapping[str, Any]) -> bool:
+    """A failed line has no reply, and comes from a batch all the same."""
+    reply = row["response"]
+    return reply is None or (isinstance(reply, Mapping) and isinstance(reply.get("body"), Mapping))
+
+
+def read(log: Log, questions: Questions, said: Said) -> Found:
+    rows = Ungraded(log.name, log.memory)
+    several = seen = 0
+    decode = msgspec.json.Decoder().decode
+    for line, text in log.lines():
+        try:
+            row = decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            # Ours says where it is none, and knows numbers that JSON does not.
+            row = parsed(text, log.path, line)
+        row = an_object(row, log.path, line)
+        name = row.get("custom_id")
+        if not isinstance(name, str):
+            raise refused(log.name, line, "custom_id", "no id; every line of a batch has one")
+        seen += 1
+        body = _body(row)
+        answers = answered(body) if body is not None else []
+        if not answers:
+            rows.failed += 1
+            continue
+        several += len(answers) > 1
+        for number, one in enumerate(answers):
+            if said.wants(one.model):
+                rows.add(f"{name}#{number}" if len(answers) > 1 else name, one, cap=said.budget or 0)
+    if not rows.rows:
+        raise DataError(f"{log.name}: none of its {seen} lines has an answer to diagnose")
+    policy = said.policy or ("think" if rows.thoughts else "answer")
+    return Found(rows.arms(questions, policy), [f"{log.name}: {note}" for note in _notes(rows, said, several)])
+
+
+def _body(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The reply, unless the request failed."""
+    reply = row.get("response")
+    if row.get("error") or not isinstance(reply, Mapping) or reply.get("status_code", 200) != 200:
+        return None
+    body = reply.get("body")
+    return body if isinstance(body, Mapping) else None
+
+
+def _notes(rows: Ungraded, said: Said, several: int) -> list[str]:
+    notes = ["it is read as the output of a batch"]
+    notes.append(f"{rows.rows} rows have neither a gold nor a verdict, so they are kept but not judged")
+    if rows.thoughts and not said.policy:
+        notes.append("answers hold thoughts, so the arm is read as think; pass --as to say otherwise")
+    if rows.failed:
+        notes.append(f"{rows.failed} rows failed and are left out; a failure is no wrong answer")
+    if several:
+        notes.append(f"{several} replies hold several answers and one token count; their lengths are not known")
+    return notes

@@ -1,0 +1,170 @@
+"""Answers that nobody judged, in words: what was lost, what it cost, what other caps would do, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from thinkcap.diagnose.document import named
+from thinkcap.diagnose.simulating import Simulated
+from thinkcap.diagnose.traffic import Spent, Traffic
+from thinkcap.statistics.capped import UnderCap
+from thinkcap.statistics.precision import Proportion
+from thinkcap.verdict.words import Sentence, percent, points, times, tokens
+
+_SURE = 0.95
+
+
+def lost(found: Traffic) -> list[Sentence]:
+    """The first words: how many answers were lost, and what was paid for them."""
+    name = f"{found.model or 'Unnamed model'}: "
+    if not found.lost.n:
+        return [
+            Sentence(
+                f"{name}the log tells neither how its {times(found.rows, 'answer')} ended nor what they said, so "
+                f"nothing can be counted as cut or empty."
+            )
+        ]
+    parts = []
+    if found.cut.n:
+        parts.append(f"{found.cut.k} were cut by their cap ({percent(found.cut.value)})")
+    if found.empty.n:
+        parts.append(f"{found.empty.k} were empty ({percent(found.empty.value)})")
+    text = f"{name}of {times(found.rows, 'answer')} {' and '.join(parts)}."
+    figures = named(found, "rows", "failed", cut=found.cut.k, empty=found.empty.k, lost=found.lost.k)
+    if found.lost.k and found.all.tokens:
+        share = found.on_lost.tokens / found.all.tokens
+        text += (
+            f" These {found.lost.k} took {percent(share)} of all tokens written{_money(found.on_lost, found.all)}."
+        )
+        figures |= {"tokens_lost": found.on_lost.tokens, "tokens": found.all.tokens, "money": found.on_lost.money}
+    return [Sentence(text, figures)]
+
+
+def _money(part: Spent, whole: Spent) -> str:
+    if part.money is None or whole.money is None:
+        return ""
+    return f" and cost {part.money:,.2f} of {whole.money:,.2f}"
+
+
+def caps(found: Traffic) -> list[Sentence]:
+    """The curve, and what share would end under other caps."""
+    curve = found.curve
+    if curve is None:
+        return [Sentence("No reply has both a token count and a finish reason, so lengths are not known.")]
+    low, high = curve.quantile_interval()
+    if curve.median is None:
+        text = f"Fewer than half of the answers ended within {tokens(curve.last or 0)}, the longest seen."
+    else:
+        top = f"{high:,.0f}" if high is not None else f"beyond {curve.last:,.0f}"
+        text = f"Half of the answers end within {tokens(curve.median)} ({low or 0:,.0f} to {top})."
+    said = [Sentence(text, named(curve, "median", "censored", "n", low=low, high=high))]
+    seen = [u for u in found.under if u.seen]
+    telling = {u.cap for u in seen[-4:]}
+    said += [_under(u, detail=u.cap not in telling) for u in seen]
+    running = 1 - curve.at(curve.last or 0)
+    if curve.censored and running > 0:
+        said.append(
+            Sentence(
+                f"Beyond {tokens(curve.last or 0)} nothing was seen: {percent(running)} of answers would still be "
+                f"running there, and how they go on is not known.",
+                {"last": curve.last, "running": running},
+            )
+        )
+    if curve.censored:
+        said.append(
+            Sentence(
+                "This takes answers that were cut early to go on like those that were not; where callers with "
+                "small caps ask for other things, read them one by one.",
+                detail=True,
+            )
+        )
+    return said
+
+
+def _under(u: UnderCap, *, detail: bool) -> Sentence:
+    # What every answer tells by itself is counted, and needs no interval.
+    ends = f" ({points(u.low)} to {points(u.high)})" if u.open else ""
+    cost = f" ({u.tokens_low:,.0f} to {u.tokens_high:,.0f})" if u.open else ""
+    return Sentence(
+        f"Under {tokens(u.cap)} {percent(u.share)} would end{ends}, for {tokens(u.tokens)} on average{cost}.",
+        named(u, "cap", "share", "low", "high", "tokens", "tokens_low", "tokens_high"),
+        detail=detail,
+    )
+
+
+def callers(found: Traffic) -> list[Sentence]:
+    """Who lost most answers; the next ones are details."""
+    said = [
+        Sentence(
+            f"{c.name or 'Callers without a name'} lost {c.lost.k} of {times(c.lost.n, 'answer')}{_span(c.lost)}, "
+            f"{tokens(c.tokens_lost)}.",
+            {"caller": c.name, "lost": c.lost.k, "n": c.lost.n, "tokens_lost": c.tokens_lost},
+        )
+        for c in found.callers
+        if c.lost.k
+    ]
+    return [*said[:3], *(replace(s, detail=True) for s in said[3:])]
+
+
+def _span(share: Proportion) -> str:
+    return f" ({percent(share.value)}; {points(share.low or 0)} to {points(share.high or 0)})"
+
+
+def advice(found: Traffic) -> list[Sentence]:
+    """What to do, and what is missing for more."""
+    said = []
+    if found.lost.k and found.curve is not None:
+        if found.enough is not None:
+            said.append(
+                Sentence(
+                    f"Give {found.model or 'this model'} {tokens(found.enough)}: surely {percent(_SURE)} of "
+                    f"answers end within them.",
+                    {"cap": found.enough},
+                )
+            )
+        else:
+            said.append(
+                Sentence(
+                    f"No cap that was seen surely lets {percent(_SURE)} of answers end; let some run further than "
+                    f"{tokens(found.curve.last or 0)} before you choose one."
+                )
+            )
+    if found.empty.k:
+        said.append(
+            Sentence(
+                "Where the cap must stay: `thinkcap serve` ends the thought in time and answers within the same "
+                "tokens, so no answer is empty."
+            )
+        )
+    said.append(
+        Sentence(
+            "No answer here has a verdict, so accuracy is unknown. Label some: beside a column `gold` answers are "
+            "graded."
+        )
+    )
+    return said
+
+
+def simulated(found: Simulated) -> list[Sentence]:
+    """One cap for everybody beside what was: who ends, what it costs, and what is assumed."""
+    u, n = found.under, found.answers
+    was = percent(found.ended / n)
+    ends = f" ({points(u.low)} to {points(u.high)})" if u.open else ""
+    text = f"{found.model or 'Unnamed model'}: of {times(n, 'answer')} {was} ended; under {tokens(u.cap)} "
+    text += f"{percent(u.share)} would{ends}." if u.seen else f"{points(u.low)} to {points(u.high)} % would."
+    cost = f"They wrote {tokens(found.tokens)}; under that cap they would write {u.tokens * n:,.0f}"
+    cost += f" ({u.tokens_low * n:,.0f} to {u.tokens_high * n:,.0f})" if u.open else ""
+    before, after = found.money(found.tokens), found.money(u.tokens * n)
+    if before is not None and after is not None:
+        cost += f", {after:,.2f} instead of {before:,.2f} for output"
+    said = [Sentence(text), Sentence(f"{cost}.")]
+    if u.open:
+        said.append(
+            Sentence(
+                f"{u.open} answers were cut before {tokens(u.cap)}: they are taken to go on like the others, with "
+                f"95 % intervals."
+            )
+        )
+    if not u.seen:
+        said.append(Sentence("Nobody was seen to write so much: these are bounds, not estimates."))
+    return said
