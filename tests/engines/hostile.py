@@ -41,9 +41,11 @@ class Hostile:
         model: str = "small",
         retry_after: str = "0.05",
         usage: bool = True,
+        owner: str = "test",
     ) -> None:
         self.plan, self.think, self.answer = plan, think, answer
         self.field, self.model, self.retry_after, self.usage = field, model, retry_after, usage
+        self.owner = owner
         self.seen: Counter[str] = Counter()
         """How often each behaviour was shown."""
         self.bodies: list[dict[str, Any]] = []
@@ -55,6 +57,7 @@ class Hostile:
         app = web.Application()
         app.router.add_get("/v1/models", self._models)
         app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_routes(self.more())
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -66,8 +69,15 @@ class Hostile:
     async def __aexit__(self, *_: object) -> None:
         await self._runner.cleanup()
 
+    def more(self) -> list[web.RouteDef]:
+        """Addresses that only some servers have."""
+        return []
+
+    def thinks(self, body: dict[str, Any]) -> bool:
+        return bool(body.get("chat_template_kwargs", {}).get("enable_thinking", True))
+
     async def _models(self, request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": self.model, "owned_by": "test"}]})
+        return web.json_response({"object": "list", "data": [{"id": self.model, "owned_by": self.owner}]})
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -96,8 +106,7 @@ class Hostile:
     def _words(self, body: dict[str, Any], behaviour: str) -> tuple[list[str], list[str], bool]:
         """Thought and answer as words, cut to the limit; whether the end was reached."""
         question = str(body["messages"][-1]["content"])
-        thinking = body.get("chat_template_kwargs", {}).get("enable_thinking", True)
-        thought = self.think(question).split() if thinking else []
+        thought = self.think(question).split() if self.thinks(body) else []
         answer = self.answer(question).split()
         if behaviour == "swap":
             answer = ["quite", "another", "model", *answer]

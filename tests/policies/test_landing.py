@@ -11,6 +11,7 @@ from thinkcap.core.errors import Unsupported
 from thinkcap.core.flow import drive
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Question, Request
+from thinkcap.engines import open_engine
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.policies.close import SENTENCES
 from thinkcap.policies.registry import policy
@@ -35,8 +36,17 @@ async def test_the_sentence_stands_before_the_close_and_counts_as_forced(name: s
     assert run.answer.text == "5"
 
 
-def test_the_placebo_is_as_long_as_what_it_stands_for() -> None:
+async def test_the_placebo_is_as_long_as_what_it_stands_for() -> None:
     assert len(SENTENCES["placebo"].split()) == len(SENTENCES["qwen"].split())
+    engine = await open_engine("bundled", concurrency=1)
+    try:
+        forced = {}
+        for name in ("placebo", "qwen"):
+            prefill = (f"\n\n{SENTENCES[name]}{PROMPTS.close}",)
+            forced[name] = (await engine.prompt(Request(QUESTION, "think", 9, "s", prefill=prefill))).forced
+    finally:
+        await engine.aclose()
+    assert forced["placebo"] == forced["qwen"] == 46
 
 
 async def test_a_level_of_effort_reaches_every_request_or_is_refused() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
-from thinkcap.core.errors import Unsupported
+from thinkcap.core.errors import EngineRefused, Unsupported
 from thinkcap.core.stopping import stopped
 from thinkcap.core.thinking import Marks, Splitter, split, thought_spans
 from thinkcap.core.types import GREEDY, NOTHING, Completion, Mode, Request, Span
@@ -50,6 +50,24 @@ def check_wishes(card: EngineCard, request: Request) -> None:
         raise Unsupported(
             f"stage '{request.stage}' needs the log probabilities of tokens, which '{card.engine}' at "
             f"'{card.model}' does not give with their ids; use the bundled model, a GGUF, hf, vLLM or llama-server"
+        )
+    if request.held is not None and not card.holds:
+        raise Unsupported(
+            f"stage '{request.stage}' leaves it to the server to end a thought, which '{card.engine}' at "
+            f"'{card.model}' does not offer; use 'close', or vLLM or llama.cpp's server"
+        )
+
+
+_HELD_SPARE = 64
+"""Tokens by which a held thought may be longer: its marks, and a message that its server was started with."""
+
+
+def _check_held(card: EngineCard, request: Request, think_tokens: int) -> None:
+    """Servers ignore fields they do not know: what came back tells."""
+    if request.held is not None and think_tokens > request.held + _HELD_SPARE:
+        raise EngineRefused(
+            f"'{card.model}' thought for {think_tokens} tokens where {card.holds} was {request.held}: its server "
+            f"does not hold a thought; start vLLM with --reasoning-parser, or use 'close'"
         )
 
 
@@ -97,6 +115,8 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         thought, answer = split(output.text, marks, request.mode, prompt.opened, prompt.closed)
         spans = thought_spans(output.text, marks, request.mode, prompt.opened, prompt.closed)
         thinking = bool(spans) and spans[-1][1] is None
+    think_tokens = await _think_tokens(engine, output, spans, thought, answer)
+    _check_held(card, request, think_tokens)
     return Completion(
         text=output.text,
         ended=output.ended,
@@ -107,7 +127,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         ids=output.ids,
         forced=forced,
         fresh=output.fresh,
-        think_tokens=await _think_tokens(engine, output, spans, thought, answer),
+        think_tokens=think_tokens,
         prompt_tokens=output.prompt_tokens or prompt.tokens,
         reread_tokens=sum(len(p) for p in (*request.inserts, *request.prefill) if isinstance(p, Span)),
         origin=output.origin,

@@ -64,6 +64,8 @@ class EngineCard:
     """Whether it stops at a text while it writes, and still gives the ids."""
     scores: Scoring = ""
     """Whether it says how sure it was of each token: as it writes, or also of a text written before."""
+    holds: str = ""
+    """The field by which its server ends a thought after so many tokens; empty where it has none."""
     concurrency: int = 8
     dtype: str = ""
     version: str = ""

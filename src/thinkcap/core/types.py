@@ -139,6 +139,8 @@ class Request:
     """Whether `Completion.scores` are wanted."""
     unsure: Unsure | None = None
     """Stop where the model becomes unsure; needs scores."""
+    held: int | None = None
+    """The server itself ends the thought after so many tokens, in its own way, and the turn goes on."""
 
     def __post_init__(self) -> None:
         if not self.messages:

@@ -82,6 +82,8 @@ class ChatEngine:
         }
         if request.effort and self._wire != "template":
             body["reasoning_effort"] = request.effort
+        if request.held is not None:
+            body[self.card.holds] = request.held
         if begun:
             if not self.card.prefills:
                 raise Unsupported(

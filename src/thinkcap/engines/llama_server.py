@@ -37,6 +37,7 @@ from thinkcap.engines.gguf import Vocabulary
 from thinkcap.engines.speech import Speech
 from thinkcap.engines.splice import Recent, Splicer
 
+HOLDS = "reasoning_budget_tokens"
 _OPTIONS = {
     "stop": "stop",
     "grammar": "grammar",
@@ -95,6 +96,10 @@ class LlamaServer:
         wanted = grammar(request)
         if wanted is not None:
             body["grammar"] = wanted
+        if request.held is not None:
+            marks = self.card.marks
+            body |= {HOLDS: request.held, "reasoning_budget_message": ""}
+            body |= {"reasoning_budget_start_tag": marks.open_tag, "reasoning_budget_end_tag": marks.close_tag}
         return await bound(self._splicer, request, body, wanted)
 
     async def _calling(self, request: Request) -> Prompt:

@@ -26,7 +26,7 @@ from thinkcap.dialects import QWEN
 from thinkcap.engines.calling import llama_server_calls
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import GgufFacts, read_gguf
-from thinkcap.engines.llama_server import LlamaServer
+from thinkcap.engines.llama_server import HOLDS, LlamaServer
 from thinkcap.engines.retry import RetryPolicy
 from thinkcap.engines.speech import NothinkBy, Speech, check_nothink_by, found_dialect
 
@@ -131,6 +131,7 @@ async def _engine(
         tools=await llama_server_calls(first, found.marks),
         stops=True,
         scores="written",
+        holds=HOLDS,
         concurrency=slots,
         dtype=facts.dtype,
         version=f"xllamacpp {xllamacpp.__version__}",

@@ -26,13 +26,16 @@ from thinkcap.engines.calling import llama_server_calls, vllm_calls
 from thinkcap.engines.canary import Watched
 from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField
 from thinkcap.engines.client import Client
+from thinkcap.engines.llama_server import HOLDS as LLAMA_HOLDS
 from thinkcap.engines.llama_server import LlamaServer
 from thinkcap.engines.retry import RetryPolicy, key_for
 from thinkcap.engines.speech import COMMON, NothinkBy, Speech, check_nothink_by, found_dialect
 from thinkcap.engines.vllm import DERENDER, VllmServer
+from thinkcap.engines.vllm import HOLDS as VLLM_HOLDS
 
 ServerKind = Literal["llama-server", "vllm", "other"]
 _PROBE_TOKENS = 16
+_HOLDS = {"llama-server": LLAMA_HOLDS, "vllm": VLLM_HOLDS}
 
 
 async def open_engine(
@@ -221,6 +224,7 @@ def _card(facts: _Facts, speech: Speech, transport: Transport, **more: Any) -> E
         context=facts.context,
         concurrency=facts.concurrency,
         version=facts.version,
+        holds=_HOLDS.get(facts.kind, ""),
         **speech.card(),
         **more,
     )

@@ -27,6 +27,7 @@ from thinkcap.core.types import Request, Sampling, Span
 END = 0
 """The end-of-turn token; every other id is the code point of its character."""
 
+HOLDS = "held"
 OPEN, CLOSE = "<think>", "</think>"
 QUIET = "[nothink]"
 """Ends the prompt of a request not to think."""
@@ -68,6 +69,7 @@ class ScriptedEngine:
             concurrency=64,
             stops=True,
             scores="any",
+            holds=HOLDS,
         )
 
     async def prompt(self, request: Request) -> Prompt:
@@ -93,13 +95,14 @@ class ScriptedEngine:
         opened = bool(request.prefill) and not closed
         own = takewhile(lambda part: isinstance(part, Span), reversed(request.prefill))
         begun = sum(len(part) for part in own)
-        return Prompt(tuple(ids), forced=forced, opened=opened, closed=closed, tokens=len(ids), begun=begun)
+        body = {} if request.held is None else {HOLDS: request.held}
+        return Prompt(tuple(ids), body, forced=forced, opened=opened, closed=closed, tokens=len(ids), begun=begun)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         assert prompt.ids is not None
         self.calls.append((len(prompt.ids), limit))
         await asyncio.sleep(self._delay_s)
-        ids = tuple(self._reply(prompt.ids, sampling)[:limit])
+        ids = tuple(self._held(prompt, sampling)[:limit])
         ended = bool(ids) and ids[-1] == END
         whole = Output(
             decode(ids),
@@ -124,6 +127,20 @@ class ScriptedEngine:
     async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores:
         shown = decode(prompt.ids or ())
         return Scores.of([self._odds(shown + decode(ids[:at]), decode([i])) for at, i in enumerate(ids)])
+
+    def _held(self, prompt: Prompt, sampling: Sampling) -> list[int]:
+        """The reply; a thought that is held ends after so many tokens behind its mark, and the turn goes on."""
+        assert prompt.ids is not None
+        whole, most = self._reply(prompt.ids, sampling), prompt.body.get(HOLDS)
+        if (
+            most is None
+            or whole[:1] != [_TAGS[OPEN]]
+            or _TAGS[CLOSE] in whole[: most + 2]
+            or len(whole) < most + 2
+        ):
+            return whole
+        begun = [*whole[: most + 1], _TAGS[CLOSE]]
+        return begun + self._reply((*prompt.ids, *begun), sampling)
 
     def _reply(self, prompt: tuple[int, ...], sampling: Sampling) -> list[int]:
         """The rest of the reply, also where the prompt already holds its beginning (a continued trace)."""

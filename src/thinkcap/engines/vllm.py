@@ -38,6 +38,7 @@ _STEP = 32
 """More tokens than any server drafts at a time."""
 DERENDER = "/v1/chat/completions/derender"
 """Where vLLM's own parsers read ids."""
+HOLDS = "thinking_token_budget"
 _OPTIONS = {
     "stop": "stop",
     "logit_bias": "logit_bias",
@@ -70,6 +71,8 @@ class VllmServer:
         wanted = grammar(request)
         if wanted is not None:
             body["structured_outputs"] = {"grammar": wanted}
+        if request.held is not None:
+            body[HOLDS] = request.held
         return await bound(self._splicer, request, body, wanted)
 
     async def _calling(self, request: Request) -> Prompt:

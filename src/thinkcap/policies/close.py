@@ -20,7 +20,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         "vllm": "I have to give the solution based on the reasoning directly now.",
         "llamacpp": "... thinking budget exceeded, let's answer now.",
         "placebo": "Considering the colour of the sky at noon, "
-        "one may see the clouds that move over the fields slowly.",
+        "one may see the birds that move over the fields slowly.",
     }
 )
 """Last words of a closed thought: what makers advise, and one of Qwen's length that says nothing about time."""
