@@ -12,7 +12,7 @@ from dataclasses import replace
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
 from thinkcap.core.errors import EngineRefused, Unsupported
 from thinkcap.core.stopping import stopped
-from thinkcap.core.thinking import Marks, Splitter, split, thought_spans
+from thinkcap.core.thinking import Delta, Marks, Splitter, split, thought_spans
 from thinkcap.core.types import GREEDY, NOTHING, Completion, Mode, Request, Span
 
 
@@ -99,9 +99,12 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         scored = request.scored or request.unsure is not None
         prompt = replace(prompt, stop_at=stop_at, unsure=request.unsure, scored=scored)
     splitter = Splitter(marks, request.mode, prompt.opened, prompt.closed, _left_off(request, marks))
-    output = await engine.generate(
-        prompt, room, request.sampling or GREEDY, splitter.through(emit) if emit else None
-    )
+    # A limit may have cut the markup before an answer in two: read on where it stopped.
+    lead = marks.unfinished("".join(p if isinstance(p, str) else p.text for p in request.prefill))
+    take = splitter.through(emit) if emit else None
+    if take and lead:
+        take(Delta(lead))
+    output = await engine.generate(prompt, room, request.sampling or GREEDY, take)
     if watched:
         output = await stopped(output, prompt, engine.read)
         output = _unclosed(output, ends)
@@ -112,8 +115,9 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         thought, answer = output.thought, output.answer
         thinking = answer is None
     else:
-        thought, answer = split(output.text, marks, request.mode, prompt.opened, prompt.closed)
-        spans = thought_spans(output.text, marks, request.mode, prompt.opened, prompt.closed)
+        thought, answer = split(lead + output.text, marks, request.mode, prompt.opened, prompt.closed)
+        found = thought_spans(lead + output.text, marks, request.mode, prompt.opened, prompt.closed)
+        spans = [(max(0, start - len(lead)), end and max(0, end - len(lead))) for start, end in found]
         thinking = bool(spans) and spans[-1][1] is None
     think_tokens = await _think_tokens(engine, output, spans, thought, answer)
     _check_held(card, request, think_tokens)

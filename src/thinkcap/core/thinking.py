@@ -56,6 +56,15 @@ class Marks:
         parts = [part for mark in whole for part in _TOKEN.findall(mark)]
         return tuple(dict.fromkeys([*whole, *parts]))
 
+    def unfinished(self, text: str) -> str:
+        """Markup at the end of a text that a limit has cut in two: it is no answer, and may still go on.
+
+        >>> Marks("<|think|>", "<|end|>", wrappers=("<|start|>final",), control=True).unfinished("5<|start|>fi")
+        '<|start|>fi'
+        """
+        at = self._in_answer.begun(text, 0) if self.control else None
+        return text[at:] if at is not None and _TOKEN.match(text, at) else ""
+
     @cached_property
     def _in_thought(self) -> _Search:
         return _Search((self.close_tag, *self.ends))
@@ -319,7 +328,8 @@ class _Reader:
         if found and found.start() < until:
             self._put(text[at : found.start()])
             return self._met(found[0], found.end())
-        self._put(text[at:until])
+        cut = len(self.marks.unfinished(text[at:])) if final and self._state == "answer" else 0
+        self._put(text[at : until - cut])
         self._kept = until
         return None
 

@@ -5,6 +5,8 @@ limit exactly as a real one does, counts what it was asked for, and can fail on 
 token, so that tests can be read.
 
     engine = ScriptedEngine(lambda prompt: "<think>2+3</think>5")
+
+In another dialect the parts of control marks are a token each (`<|channel|>`), tags of plain text one a character.
 """
 
 from __future__ import annotations
@@ -12,17 +14,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineError
-from thinkcap.core.prompts import HERE
+from thinkcap.core.prompts import HERE, PROMPTS
 from thinkcap.core.scores import Scores
 from thinkcap.core.stopping import stopped
-from thinkcap.core.thinking import Delta
+from thinkcap.core.thinking import PLAIN, Delta
 from thinkcap.core.types import Request, Sampling, Span
+from thinkcap.dialects import Dialect
+from thinkcap.engines.speech import Speech
 
 END = 0
 """The end-of-turn token; every other id is the code point of its character."""
@@ -39,6 +43,38 @@ Odds = Callable[[str, str], tuple[float, Sequence[float]]]
 _LIKELY, _UNLIKELY = math.log(0.9), math.log(0.1)
 
 
+class Spelling:
+    """Which texts are one token; every other character is one by itself."""
+
+    def __init__(self, single: Mapping[str, int]) -> None:
+        self.single = single
+        self._texts = {number: text for text, number in single.items()}
+
+    @classmethod
+    def of(cls, dialect: Dialect) -> Spelling:
+        marks = dialect.marks
+        parts = [text for text in marks.tokens if marks.control and not any(c.isspace() for c in text)]
+        atoms = [text for text in parts if not any(other != text and other in text for other in parts)]
+        return cls({text: _FIRST_CONTROL + n for n, text in enumerate(atoms)})
+
+    def encode(self, text: str) -> list[int]:
+        ids: list[int] = []
+        while text:
+            tag = next((t for t in self.single if text.startswith(t)), None)
+            ids.append(self.single[tag] if tag else ord(text[0]))
+            text = text[len(tag) if tag else 1 :]
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join("" if i == END else self._texts.get(i) or chr(i) for i in ids)
+
+
+_FIRST_CONTROL = 0xE000
+"""Code points that no text uses."""
+_PLAIN = Spelling({OPEN: 1, CLOSE: 2})
+encode, decode = _PLAIN.encode, _PLAIN.decode
+
+
 class ScriptedEngine:
     """Think tags count one token each, as they do for real models."""
 
@@ -50,11 +86,16 @@ class ScriptedEngine:
         switch: str = "native",
         sampled: bool = False,
         odds: Odds | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         self._script = script
         self._delay_s = delay_s
         self._sampled = sampled
         self._odds = odds or (lambda before, token: (_LIKELY, (_LIKELY, _UNLIKELY)))
+        spelling = Spelling.of(dialect) if dialect else _PLAIN
+        self._encode, self._decode = spelling.encode, spelling.decode
+        spoken = Speech(dialect, "none", PROMPTS).card() if dialect else {}
+        self._marks = dialect.marks if dialect else PLAIN
         self.calls: list[tuple[int, int]] = []
         """(prompt length, limit) of every generate call, in order."""
         self.generated = 0
@@ -63,35 +104,37 @@ class ScriptedEngine:
             model="scripted",
             fingerprint="scripted-" + hashlib.sha256(repr(switch).encode()).hexdigest()[:8],
             transport="ids",
-            switch=switch,  # type: ignore[arg-type]
             context=1_000_000,
-            close_id=_TAGS[CLOSE],
+            close_id=spelling.single.get(self._marks.close_tag),
             concurrency=64,
             stops=True,
             scores="any",
             holds=HOLDS,
+            **{**spoken, "switch": switch},
         )
 
     async def prompt(self, request: Request) -> Prompt:
         spans = iter(request.inserts)
         ids: list[int] = []
         for message in request.messages:
-            ids += encode(f"[{message['role']}]")
+            ids += self._encode(f"[{message['role']}]")
             first, *rest = str(message["content"]).split(HERE)
-            ids += encode(first)
+            ids += self._encode(first)
             for tail in rest:
                 ids += next(spans).ids or ()
-                ids += encode(tail)
+                ids += self._encode(tail)
         nothink = request.mode == "nothink"
-        ids += encode("[assistant]" + (QUIET if nothink else ""))
-        opening = encode(f"{OPEN}\n") if request.opens and not nothink else []
+        ids += self._encode("[assistant]" + (QUIET if nothink else ""))
+        opening = self._encode(f"{self._marks.open_tag}\n") if request.opens and not nothink else []
         ids += opening
         forced = len(opening)
         for part in request.prefill:
-            piece = encode(part) if isinstance(part, str) else list(part.ids or ())
+            piece = self._encode(part) if isinstance(part, str) else list(part.ids or ())
             forced += len(piece) if isinstance(part, str) else 0
             ids += piece
-        closed = nothink or any(CLOSE in (p.text if isinstance(p, Span) else p) for p in request.prefill)
+        closed = nothink or any(
+            self._marks.close_tag in (p.text if isinstance(p, Span) else p) for p in request.prefill
+        )
         opened = bool(request.prefill) and not closed
         own = takewhile(lambda part: isinstance(part, Span), reversed(request.prefill))
         begun = sum(len(part) for part in own)
@@ -105,7 +148,7 @@ class ScriptedEngine:
         ids = tuple(self._held(prompt, sampling)[:limit])
         ended = bool(ids) and ids[-1] == END
         whole = Output(
-            decode(ids),
+            self._decode(ids),
             ended,
             len(ids),
             ids=ids,
@@ -119,32 +162,32 @@ class ScriptedEngine:
         for token in output.ids or () if emit else ():
             # One by one, so that who is cancelled has written no more than was shown.
             self.generated += 1
-            if text := decode([token]):
+            if text := self._decode([token]):
                 emit(Delta(text))  # type: ignore[misc]
             await asyncio.sleep(0)
         return replace(output, fresh=output.tokens)
 
     async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores:
-        shown = decode(prompt.ids or ())
-        return Scores.of([self._odds(shown + decode(ids[:at]), decode([i])) for at, i in enumerate(ids)])
+        shown = self._decode(prompt.ids or ())
+        return Scores.of(
+            [self._odds(shown + self._decode(ids[:at]), self._decode([i])) for at, i in enumerate(ids)]
+        )
 
     def _held(self, prompt: Prompt, sampling: Sampling) -> list[int]:
         """The reply; a thought that is held ends after so many tokens behind its mark, and the turn goes on."""
         assert prompt.ids is not None
         whole, most = self._reply(prompt.ids, sampling), prompt.body.get(HOLDS)
-        if (
-            most is None
-            or whole[:1] != [_TAGS[OPEN]]
-            or _TAGS[CLOSE] in whole[: most + 2]
-            or len(whole) < most + 2
-        ):
+        opening, closing = (self._encode(tag) for tag in (self._marks.open_tag, self._marks.close_tag))
+        if most is None or whole[: len(opening)] != opening:
             return whole
-        begun = [*whole[: most + 1], _TAGS[CLOSE]]
-        return begun + self._reply((*prompt.ids, *begun), sampling)
+        held = whole[: most + len(opening)]
+        if len(held) == len(whole) or self._marks.close_tag in self._decode(whole[: len(held) + len(closing)]):
+            return whole
+        return [*held, *closing, *self._reply((*prompt.ids, *held, *closing), sampling)]
 
     def _reply(self, prompt: tuple[int, ...], sampling: Sampling) -> list[int]:
         """The rest of the reply, also where the prompt already holds its beginning (a continued trace)."""
-        whole = decode(prompt)
+        whole = self._decode(prompt)
         asked, mark, begun = whole.rpartition("[assistant]")
         head = QUIET if begun.startswith(QUIET) else ""
         begun = begun.removeprefix(head)
@@ -160,27 +203,10 @@ class ScriptedEngine:
                 raise reply
             begun = ""
         rest = reply[len(begun) :]
-        return encode(rest[:-1]) if rest.endswith("\0") else [*encode(rest), END]
+        return self._encode(rest[:-1]) if rest.endswith("\0") else [*self._encode(rest), END]
 
     async def read(self, ids: Sequence[int]) -> str:
-        return decode(ids)
+        return self._decode(ids)
 
     async def aclose(self) -> None:
         return
-
-
-_TAGS = {OPEN: 1, CLOSE: 2}
-
-
-def encode(text: str) -> list[int]:
-    ids: list[int] = []
-    while text:
-        tag = next((t for t in _TAGS if text.startswith(t)), None)
-        ids.append(_TAGS[tag] if tag else ord(text[0]))
-        text = text[len(tag) if tag else 1 :]
-    return ids
-
-
-def decode(ids: Sequence[int]) -> str:
-    tags = {v: k for k, v in _TAGS.items()}
-    return "".join("" if i == END else tags.get(i) or chr(i) for i in ids)

@@ -53,7 +53,7 @@ def close(
     if chain.ended:
         return Answer(chain.answer, stage="think", completion=chain)
     rest = yield from ask(stages.in_band(question, chain, reserve, _forced(sentence, prompts), "close"))
-    return Answer((chain.answer or "") + rest.text, stage="close", completion=rest)
+    return Answer(stages.answer_of(chain, rest), stage="close", completion=rest)
 
 
 def _forced(sentence: str, prompts: Prompts) -> str:

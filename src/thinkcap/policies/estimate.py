@@ -56,7 +56,7 @@ def estimate(
         return Answer(chain.answer, "think", chain, notes=notes)
     closing = stages.in_band(question, chain, cap, prompts.close, "close")
     rest = yield from ask(replace(closing, messages=messages or closing.messages))
-    return Answer((chain.answer or "") + rest.text, "close", rest, notes=notes)
+    return Answer(stages.answer_of(chain, rest), "close", rest, notes=notes)
 
 
 FACTS = {

@@ -72,9 +72,16 @@ def extraction(
 
 def in_band(question: Question, trace: Completion, budget: int, forced: str, stage: str) -> Request:
     """The same turn goes on, its thought closed by force unless the model has closed it already."""
-    closed = trace.answer is not None and not trace.thinking
+    closed = not trace.thinking and (trace.answer is not None or trace.thought is not None)
     prefill = (trace.span(),) if closed else (trace.span(), forced)
     return Request(question, "think", budget, stage, "answer", prefill=prefill, final=True)
+
+
+def answer_of(chain: Completion, rest: Completion) -> str:
+    """What the turn says in the end. Markup before an answer belongs to it no more than the thought does."""
+    if chain.answer:
+        return chain.answer + rest.text
+    return rest.text if rest.answer is None else rest.answer
 
 
 def joined(chain: Completion, piece: Completion) -> Completion:

@@ -85,7 +85,7 @@ def stop(
         final = yield from ask(stages.extraction(question, chain, answer, prompts))
         return Answer(final.answer, stage="extract", completion=final, notes=notes)
     rest = yield from ask(stages.in_band(question, chain, answer, prompts.close, "close"))
-    return Answer((chain.answer or "") + rest.text, stage="close", completion=rest, notes=notes)
+    return Answer(stages.answer_of(chain, rest), stage="close", completion=rest, notes=notes)
 
 
 def _by_way(options: Mapping[str, Any]) -> Facts:

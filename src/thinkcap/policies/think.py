@@ -50,7 +50,7 @@ def think(
     if chain.answer is not None and 1 <= stages.read(question, chain.answer).level <= 3:
         return Answer(chain.answer, stage="think", completion=chain)
     rest = yield from ask(stages.in_band(question, chain, keep, prompts.project, "project"))
-    return Answer((chain.answer or "") + rest.text, stage="project", completion=rest)
+    return Answer(stages.answer_of(chain, rest), stage="project", completion=rest)
 
 
 def think_heuristic(question: Question, cap: int) -> Flow:
