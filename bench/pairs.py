@@ -1,6 +1,6 @@
 """The bundled model under six other markups behind real servers: which pairs ran, and what became of them.
 
-    python bench/markups.py llama-channel vllm-effort [--results build/markups] [--page docs/dialects.md]
+    python bench/pairs.py llama-channel vllm-effort [--results build/markups] [--page docs/dialects.md]
 
 Runs the tests of each named pair (tests/servers/test_served_markups.py, in the environment of real servers) and
 keeps their reports in the folder. The table holds every pair that has a report there; the others were not run.
