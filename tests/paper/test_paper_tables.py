@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +42,15 @@ def test_no_records_at_all() -> None:
 def test_unknown_table_names_the_nearest(material: Material) -> None:
     with pytest.raises(ConfigError, match="thinking-tax"):
         make("thinking-tacks", material)
+
+
+def test_files_go_into_the_folder_of_the_run(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    copy = tmp_path / "study"
+    shutil.copytree(run, copy)
+    main(["paper", str(copy), "--figure", "chain-lengths"])
+    assert list((copy / "paper" / "figures").glob("*.svg"))
+    assert not (tmp_path / "paper").exists()
 
 
 def test_the_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

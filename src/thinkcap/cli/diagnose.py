@@ -12,7 +12,7 @@ from thinkcap.cli.terminal import say
 from thinkcap.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from thinkcap.logs.arms import Records
+    from thinkcap.logs import Records
 
 
 @click.command("diagnose")
@@ -58,7 +58,7 @@ def command(
             "nothing to diagnose; name a study's folder or a log, such as: thinkcap diagnose runs/study"
         )
     from thinkcap.diagnose.diagnosis import diagnose
-    from thinkcap.logs.door import read
+    from thinkcap.logs import read
     from thinkcap.study.options import parse_price
     from thinkcap.study.values import FREE, Price
     from thinkcap.verdict.page import as_json as json_page

@@ -22,7 +22,9 @@ from thinkcap.core.errors import ConfigError
     "--format", "form", default="markdown", show_default=True, metavar="KIND", help="markdown, csv or latex."
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), default="paper", show_default=True, help="Folder for files."
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for files; without it `paper` inside the run's folder, or here for several runs.",
 )
 @click.option(
     "--published", type=click.Path(path_type=Path), help="JSON of printed figures, to stand beside yours."
@@ -33,7 +35,7 @@ from thinkcap.core.errors import ConfigError
 def command(paths: tuple[Path, ...], **options: Any) -> None:
     """The paper's 31 tables and 6 figures, filled with your runs or with any tool's logs.
 
-    Without --table and --figure, writes all of them to the folder of --out.
+    Without --table and --figure, writes all of them into the folder `paper` of the run.
 
     \b
     thinkcap paper runs/study --table thinking-tax

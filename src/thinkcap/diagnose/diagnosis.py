@@ -16,7 +16,7 @@ from thinkcap.diagnose.pairs import Comparisons, Refused, compare, matched, test
 from thinkcap.diagnose.runs import Configuration, by_model_and_task, configurations
 from thinkcap.diagnose.traffic import Traffic, traffic
 from thinkcap.diagnose.transfer import Transfer, transfers
-from thinkcap.logs.arms import Arm, Records
+from thinkcap.logs import Arm, Records
 from thinkcap.statistics.paired import McNemar, holm
 from thinkcap.statistics.survival import LengthComparison
 from thinkcap.statistics.survival import compare as compare_lengths

@@ -10,7 +10,7 @@ import numpy as np
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import aligned_or_none, matched
 from thinkcap.diagnose.passes import accepted, is_control, rounds
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.statistics.arrays import Bools, share
 from thinkcap.statistics.cost import CostBound, NetRecovery, cost_bound, net_recovery
 from thinkcap.statistics.paired import McNemar, mcnemar

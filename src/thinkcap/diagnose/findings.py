@@ -16,7 +16,7 @@ from thinkcap.diagnose.pairs import Comparison, Comparisons, aligned_or_none, ma
 from thinkcap.diagnose.passes import is_control, reading
 from thinkcap.diagnose.routes import replayed
 from thinkcap.diagnose.splitting import Splitting, splitting
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.statistics.crossover import (
     Empirical,
     Multiplier,

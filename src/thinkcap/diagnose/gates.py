@@ -9,7 +9,7 @@ import numpy as np
 
 from thinkcap.diagnose.pairs import aligned_or_none
 from thinkcap.diagnose.passes import is_control
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.statistics.gates import Calibrated, Gate, Weighted, calibrate, calibrate_weight, gate, split_half
 
 _FEWEST = 10

@@ -19,7 +19,7 @@ import numpy as np
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.passes import reading, thinks
 from thinkcap.diagnose.runs import Configuration, by_model_and_task
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.statistics.arrays import Ints
 from thinkcap.statistics.paired import PairedDifference, difference, holm, least_detectable
 

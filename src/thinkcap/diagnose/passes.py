@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.policies.registry import POLICIES
 from thinkcap.statistics.arrays import Bools, Ints
 

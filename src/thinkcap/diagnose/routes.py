@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thinkcap.diagnose.pairs import aligned_or_none
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.statistics.route import Routing, cascade_grid
 
 

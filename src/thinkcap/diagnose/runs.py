@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thinkcap.logs.arms import Arm, Stages
+from thinkcap.logs import Arm, Stages
 
 Hashes = NDArray[np.uint64]
 

@@ -11,7 +11,7 @@ from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import aligned_or_none
 from thinkcap.diagnose.passes import SPLITS, accepted, extracted, finished, reading, still_open
 from thinkcap.diagnose.totals import Division, SameTotal, divisions, same_totals
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.statistics.arrays import Bools
 from thinkcap.statistics.cuts import ConditionalAdvantage, Derivability, conditional_advantage, derivability
 from thinkcap.statistics.decompose import Recovery, recovered

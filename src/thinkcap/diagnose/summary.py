@@ -17,7 +17,7 @@ from thinkcap.core.errors import DataError
 from thinkcap.core.files import replace_text
 from thinkcap.diagnose.pairs import compare
 from thinkcap.diagnose.runs import configurations
-from thinkcap.logs.door import read
+from thinkcap.logs import read
 from thinkcap.statistics.precision import proportion
 from thinkcap.study.rows import Row, read_parquet
 from thinkcap.study.values import FREE, Price

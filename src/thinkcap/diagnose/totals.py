@@ -11,7 +11,7 @@ import numpy as np
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import matched
 from thinkcap.diagnose.passes import accepted, finished, reading, still_open
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.statistics.decompose import Decomposition, decompose
 from thinkcap.statistics.paired import McNemar, mcnemar
 from thinkcap.statistics.precision import Proportion, proportion

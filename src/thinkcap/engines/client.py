@@ -89,7 +89,7 @@ class Client:
     async def forward(self, path: str, body: bytes, content_type: str) -> tuple[int, str, bytes]:
         """A request that is none of our business, tried once. Refusals are raised: their words need looking at."""
         with self._named(path):
-            response = await self._begun("POST", path, body, self.retry.total_s, content_type)
+            response = await self._begun("POST", path, body, self.retry.total_s, content_type=content_type)
             try:
                 kind = response.headers.get("Content-Type", "application/octet-stream")
                 return response.status, kind, await self._read(path, response)
@@ -125,15 +125,10 @@ class Client:
             response: aiohttp.ClientResponse | None = None
             try:
                 with self._named(path):
-                    wait_s = min(self.retry.first_byte_s, tries.left_s)
-                    async with asyncio.timeout(wait_s):
-                        response = await self._begun("POST", path, body, tries.left_s)
-                    reader, size, idle = EventReader(), 0, 0
-                    while not reader.done:
-                        async with asyncio.timeout(min(wait_s, tries.left_s)):
-                            chunk = await response.content.readany()
-                        if not chunk:
-                            break
+                    async with asyncio.timeout(min(self.retry.first_byte_s, tries.left_s)):
+                        response = await self._begun("POST", path, body, tries.left_s, self.retry.first_byte_s)
+                    reader, size, idle, begun = EventReader(), 0, 0, False
+                    while not reader.done and (chunk := await response.content.readany()):
                         batch = reader.feed(chunk)
                         size += len(chunk)
                         idle = 0 if batch else idle + len(chunk)
@@ -142,7 +137,9 @@ class Client:
                                 path, f"a stream of more than {STREAM_BYTES} bytes, or of no events"
                             )
                         if batch:
-                            wait_s = self.retry.between_bytes_s
+                            if not begun:
+                                begun = True
+                                _wait_at_most(response, self.retry.between_bytes_s)
                             yield batch
                         else:
                             # Bytes that are there already never make us wait; let others have their turn.
@@ -189,15 +186,19 @@ class Client:
         path: str,
         body: bytes | None,
         left_s: float,
+        silence_s: float | None = None,
         content_type: str | None = None,
     ) -> aiohttp.ClientResponse:
-        """The answer's head; anything but success is a refusal in the server's words."""
+        """The answer's head; anything but success is a refusal in the server's words.
+
+        `silence_s` bounds the wait for each piece by the connection's own clock; ours costs more than a read.
+        """
         response = await self._session.request(
             method,
             self.base + path,
             data=body,
             headers={"Content-Type": content_type} if content_type else None,
-            timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=self.retry.connect_s),
+            timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=self.retry.connect_s, sock_read=silence_s),
             allow_redirects=False,
         )
         if not 200 <= response.status < 300:
@@ -326,8 +327,18 @@ class _Tries:
         await asyncio.sleep(pause_s)
 
 
+def _wait_at_most(response: aiohttp.ClientResponse, silence_s: float) -> None:
+    connection = response.connection
+    # An answer that has come to its end has no connection any more.
+    if connection is not None and connection.protocol is not None:
+        connection.protocol.read_timeout = silence_s
+        connection.protocol.start_timeout()
+
+
 async def _to_the_end(response: aiohttp.ClientResponse) -> None:
     """After the last event only the end of the body is missing; with it the connection can be used again."""
+    if response.content.at_eof():
+        return
     try:
         async with asyncio.timeout(_TAIL_S):
             size = 0

@@ -27,6 +27,8 @@ from thinkcap.gateway.metrics import Metrics
 
 _READY_S = 2.0
 _OURS = b'"thinkcap"'
+_TAKEN = frozenset(("thinkcap", "max_completion_tokens", *KNOBS))
+"""Fields of a request that are obeyed here."""
 
 
 class Relay:
@@ -111,9 +113,7 @@ class Relay:
 
     def _body(self, call: Call, choice: Choice, cap: int) -> bytes:
         assert call.raw is not None
-        body = {k: v for k, v in call.raw.items() if v is not None}
-        for name in ("thinkcap", "max_completion_tokens", *KNOBS):
-            body.pop(name, None)
+        body = {k: v for k, v in call.raw.items() if v is not None and k not in _TAKEN}
         body["model"] = self._model
         body["max_tokens"] = cap
         body.setdefault("temperature", self._temperature)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import Arm, Questions
+from thinkcap.logs import Arm, Questions
 from thinkcap.logs.builder import ArmBuilder
 from thinkcap.logs.documents import RowList, runs_in
 from thinkcap.logs.place import numbered

@@ -13,7 +13,7 @@ from thinkcap.paper.published import beside
 from thinkcap.paper.published import read as read_published
 from thinkcap.paper.tables.catalogue import FIGURES, TABLES, make
 from thinkcap.report.files import table_text, write_figures, write_these
-from thinkcap.report.material import load
+from thinkcap.report.material import is_run, load
 
 
 def paper(
@@ -23,7 +23,7 @@ def paper(
     figures: Sequence[str] = (),
     listed: bool = False,
     form: str = "markdown",
-    out: Path = Path("paper"),
+    out: Path | None = None,
     published: Path | None = None,
     audit: bool = False,
     as_json: bool = False,
@@ -42,6 +42,7 @@ def paper(
             raise ConfigError(f"unknown figure '{name}'{nearest(name, FIGURES)}")
     printed = None if published is None else read_published(published)
     material = load(paths, **(reading or {}))
+    out = out or _folder(paths)
     made = [make(name, material) for name in tables or (() if figures else TABLES)]
     if printed is not None:
         made = [beside(table, printed) for table in made]
@@ -55,6 +56,11 @@ def paper(
         yield from (str(file) for file in drawn.files)
         if drawn.missing:
             yield f"{drawn.name}: not run ({drawn.missing})"
+
+
+def _folder(paths: Sequence[Path]) -> Path:
+    """Inside a run's own folder; here where there are several runs, or files of other tools."""
+    return paths[0] / "paper" if len(paths) == 1 and is_run(paths[0]) else Path("paper")
 
 
 def _audit(paths: Sequence[Path], published: Path | None, as_json: bool) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 
 _TASKS = {"bbh5": "bbh (5 tasks)"}
 _STAGES = {"gsm8k": (256, 512, 128), "math500": (512, 1024, 256)}

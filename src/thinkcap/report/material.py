@@ -18,8 +18,8 @@ import numpy as np
 from thinkcap.diagnose.pairs import Comparisons, compare
 from thinkcap.diagnose.runs import configurations
 from thinkcap.diagnose.summary import load_summary
-from thinkcap.logs.arms import Arm, Questions, Records
-from thinkcap.logs.door import read as read_logs
+from thinkcap.logs import Arm, Questions, Records
+from thinkcap.logs import read as read_logs
 from thinkcap.logs.formats.study import read_run
 
 

@@ -145,7 +145,7 @@ class ChatRequest(Struct):
     thinkcap: Wishes | None = None
 
 
-WITHOUT_EFFECT = ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key")
+WITHOUT_EFFECT = frozenset(("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"))
 """Bookkeeping of hosted services: handed on over HTTP, of no effect on an embedded model."""
 
 _SILENT: Mapping[str, tuple[Any, ...]] = {
@@ -225,7 +225,7 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
         format=raw["response_format"] if wanted is not None and wanted.type != "text" else None,
         tools=tuple(raw.get("tools") or ()),
         options=_options(raw, asked, stops),
-        bookkeeping={name: raw[name] for name in WITHOUT_EFFECT if raw.get(name) is not None},
+        bookkeeping={k: v for k, v in raw.items() if k in WITHOUT_EFFECT and v is not None},
         unknown={name: raw[name] for name in unknown} if unknown else EMPTY,
         template_kwargs={k: v for k, v in kwargs.items() if k not in _SWITCHES} if kwargs else EMPTY,
         media=any(

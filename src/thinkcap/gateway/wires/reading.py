@@ -5,6 +5,7 @@ raw, asked, unknown = read_as(ChatRequest, body, forward_unknown=False)
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,12 +34,19 @@ def read_as(
 ) -> tuple[dict[str, Any], T, tuple[str, ...]]:
     """The body as it came, the same checked, and the names of fields that are let through unknown."""
     raw = decoded(body)
-    known = form.__struct_fields__
+    known = _names(form)
+    if raw.keys() <= known:
+        return raw, converted(form, raw), ()
     unknown = tuple(name for name in raw if name not in known)
-    if unknown and not forward_unknown:
+    if not forward_unknown:
         name = unknown[0][:80]
         raise Refusal(f"unknown field '{name}'{nearest(name, known)}", code="unknown_field", param=name)
     return raw, converted(form, raw), unknown
+
+
+@cache
+def _names(form: type[Struct]) -> frozenset[str]:
+    return frozenset(form.__struct_fields__)
 
 
 def converted(form: type[T], raw: dict[str, Any]) -> T:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thinkcap.logs.door import read
+from thinkcap.logs import read
 from thinkcap.paper.audit.ledger import AuditEntry, Data, rows
 from thinkcap.paper.statistics import statistics
 

@@ -9,7 +9,7 @@ from itertools import combinations
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import matched
 from thinkcap.diagnose.runs import by_model_and_task, leading
-from thinkcap.logs.arms import Arm, Records
+from thinkcap.logs import Arm, Records
 from thinkcap.paper.authors_about import TEST_ROWS, Format, is_format, seed_order
 from thinkcap.paper.statistics import cascade, methods, sweep, texts
 from thinkcap.paper.statistics.values import Statistics, test

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from thinkcap.diagnose.pairs import matched
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.paper.statistics.values import Statistics, counted, interval, percent, rounded, test
 from thinkcap.statistics.arrays import Bools, Ints
 from thinkcap.statistics.paired import mcnemar

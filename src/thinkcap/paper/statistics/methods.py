@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from thinkcap.diagnose.pairs import aligned, matched
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.paper.estimators import prefix_violations, top_class_size
 from thinkcap.paper.statistics.values import Statistics, counted, percent, rounded, test
 from thinkcap.statistics.cost import cost_bound

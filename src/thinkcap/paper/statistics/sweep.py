@@ -9,7 +9,7 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import aligned, matched
-from thinkcap.logs.arms import COUNTED, Arm
+from thinkcap.logs import COUNTED, Arm
 from thinkcap.paper.estimators import by_length, median_of_finished, oracle, prefix_violations, random_share
 from thinkcap.paper.statistics.values import Statistics, interval, percent, rounded, test
 from thinkcap.statistics.arrays import Bools

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from thinkcap.diagnose.pairs import matched
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.paper.statistics.values import Statistics
 
 _FINAL = re.compile(r"final answer\s*+:?\**+\s*+:?\s*+\$?\s*+(-?[\d,]+(?:\.\d+)?)", re.IGNORECASE)

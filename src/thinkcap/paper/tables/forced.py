@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.report.tables.modes import ShownBudgets, budgets, ci
 from thinkcap.report.tables.select import ModelTask
 from thinkcap.report.tables.table import NOT_RUN, TableRow, columns, not_run

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from thinkcap.diagnose.findings import summary
 from thinkcap.diagnose.pairs import Comparison
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.report.tables.methods import METHODS, beside, cap, listed, spent
 from thinkcap.report.tables.modes import ShownBudgets
 from thinkcap.report.tables.select import ModelTask, same_questions

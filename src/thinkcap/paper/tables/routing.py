@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.paper.estimators import RandomRouting, by_length, oracle, oracle_at, random_share
 from thinkcap.report.tables.modes import ShownBudgets
 from thinkcap.report.tables.routes import GRID, both_modes, cascade_row, cascades

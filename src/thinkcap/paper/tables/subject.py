@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.report.material import Material
 from thinkcap.report.tables.select import ModelTask, groups
 

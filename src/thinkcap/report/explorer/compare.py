@@ -6,7 +6,7 @@ from typing import Any
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import tested
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.logs.formats.study import provenance_fields
 from thinkcap.report.material import Material, StudyRun
 from thinkcap.report.tables.select import ModelTask

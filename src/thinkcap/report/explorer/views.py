@@ -10,7 +10,7 @@ import numpy as np
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings
 from thinkcap.diagnose.pairs import matched
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.report.tables.select import ModelTask, same_questions
 from thinkcap.statistics.arrays import Bools
 from thinkcap.statistics.decompose import tax

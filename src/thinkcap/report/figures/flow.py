@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.report.figures.style import BLACK, BLUE, GREEN, ORANGE, SKY, VERMILLION, legend, new
 from thinkcap.report.figures.subject import NotDrawn, Subject
 from thinkcap.report.tables.select import stages

@@ -9,7 +9,7 @@ import numpy as np
 from thinkcap.diagnose.escalation import causes_of_failure
 from thinkcap.diagnose.findings import ArmSummary, summary
 from thinkcap.diagnose.pairs import matched_by
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.report.tables.modes import ShownBudgets, accuracy, ci
 from thinkcap.report.tables.select import ModelTask, escalated, same_questions, stages
 from thinkcap.report.tables.table import BLANK, TableRow, columns, not_run

@@ -11,7 +11,7 @@ import numpy as np
 
 from thinkcap.diagnose.findings import summary
 from thinkcap.diagnose.pairs import Comparison
-from thinkcap.logs.arms import COUNTED, Arm
+from thinkcap.logs import COUNTED, Arm
 from thinkcap.report.tables.select import ModelTask, same_questions
 from thinkcap.report.tables.table import BLANK, NOT_RUN, TableRow, columns, not_run
 from thinkcap.statistics.decompose import decompose, tax

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.report.tables.modes import ShownBudgets
 from thinkcap.report.tables.select import ModelTask
 from thinkcap.report.tables.table import TableRow, columns, not_run

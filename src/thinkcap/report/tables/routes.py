@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thinkcap.diagnose.routes import both_aligned, replayed
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.report.tables.modes import ShownBudgets
 from thinkcap.report.tables.select import ModelTask
 from thinkcap.report.tables.table import TableRow, columns, not_run

@@ -9,7 +9,7 @@ import numpy as np
 
 from thinkcap.diagnose.pairs import Comparisons, aligned_or_none, compare
 from thinkcap.diagnose.runs import by_model_and_task, configurations
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.report.material import Material
 
 

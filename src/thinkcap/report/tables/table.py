@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from thinkcap.core.types import EMPTY
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 
 CellKind = Literal["text", "count", "percent", "points", "share", "number", "p", "interval"]
 
