@@ -8,13 +8,11 @@ from typing import Any
 import openai
 import pytest
 import test_clients as clients
-from running import gateway_running
+from running import Client, gateway_running
 from started import KEY, Server
 
 # Collected here too, with the address below in place of theirs.
 from test_clients import (  # noqa: F401
-    client,
-    name,
     test_curl,
     test_llm_the_command_line_tool,
     test_openai_python_async,
@@ -72,11 +70,17 @@ def address(server: Server) -> Iterator[str]:
             yield address
 
 
-def test_openai_python_sees_errors_in_the_servers_words(
-    client: openai.OpenAI,  # noqa: F811
-    name: str,  # noqa: F811
-    server: Server,
-) -> None:
+@pytest.fixture(scope="module")
+def name(address: str) -> str:
+    return str(Client(address).get("/v1/models").json()["data"][0]["id"])
+
+
+@pytest.fixture
+def client(address: str) -> openai.OpenAI:
+    return openai.OpenAI(base_url=address, api_key="unused", max_retries=0)
+
+
+def test_openai_python_sees_errors_in_the_servers_words(client: openai.OpenAI, name: str, server: Server) -> None:
     with pytest.raises(openai.NotFoundError):
         client.chat.completions.create(**asked("gpt-5"))
     if server.kind != "transformers":  # which does not say how long its context is
@@ -95,7 +99,7 @@ def test_openai_python_sees_errors_in_the_servers_words(
         assert said.removesuffix("<|im_end|>").strip() == (choice.message.content or "").strip()
 
 
-def test_what_the_third_server_lacks_is_said(client: openai.OpenAI, name: str, server: Server) -> None:  # noqa: F811
+def test_what_the_third_server_lacks_is_said(client: openai.OpenAI, name: str, server: Server) -> None:
     if server.kind != "transformers":
         pytest.skip("about another server")
     whole = client.chat.completions.create(**asked(name, temperature=0))
