@@ -31,7 +31,9 @@ def commands(text: str) -> Iterator[str]:
 def test_commands_name_verbs_and_options_that_exist(page: str) -> None:
     wrong = []
     for command in commands(TEXTS[page]):
-        words = shlex.split(command.replace("'", " ").replace('"', " "))[1:]
+        # What stands in quotes behind --serve-args is another program's.
+        ours = re.sub(r"--serve-args\s+('[^']*'|\"[^\"]*\")", "--serve-args ARGS", command)
+        words = shlex.split(ours.replace("'", " ").replace('"', " "))[1:]
         verb = group.get_command(click.Context(group), words[0])
         if verb is None:
             wrong.append(command)

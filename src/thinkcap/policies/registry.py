@@ -47,6 +47,7 @@ _TABLE: dict[str, str] = {
     "auto": "thinkcap.policies.auto:auto",
 }
 _RIVALS: dict[str, str] = {
+    "native": "thinkcap.policies.native:native",
     "wait": "thinkcap.policies.wait:wait",
     "sure": "thinkcap.policies.sure:sure",
     "agree": "thinkcap.policies.agree:agree",
