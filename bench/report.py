@@ -22,9 +22,10 @@ from random import Random
 import msgspec
 
 from thinkcap.diagnose.summary import summarise, write_summary
+from thinkcap.study.columns import write_parquet
 from thinkcap.study.config import DENSE
 from thinkcap.study.questions import FILE, Asked, Chain
-from thinkcap.study.rows import Row, StageRow, write_parquet
+from thinkcap.study.rows import Row, StageRow
 from thinkcap.study.values import parse_budgets
 
 BUDGETS = parse_budgets(DENSE)
@@ -96,7 +97,8 @@ def make(folder: Path, count: int) -> None:
     write_parquet(made, folder / "rows.parquet")
     engine = {"model": "bench", "open_tag": "<think>", "close_tag": "</think>"}
     write_summary(
-        summarise(made, {"engine": engine, "hardware": "here", "temperature": 0.0}), folder / "summary.json"
+        summarise(folder / "rows.parquet", {"engine": engine, "hardware": "here", "temperature": 0.0}),
+        folder / "summary.json",
     )
     encoder = msgspec.json.Encoder()
     with (folder / FILE).open("wb") as file:

@@ -6,7 +6,7 @@ print(thinkcap.ask("What is 48 * 57 + 9?", cap=512).answer)              # 2745
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,7 +166,7 @@ class Studied:
         return self.result.folder
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> Sequence[Row]:
         return self.result.rows
 
     @property

@@ -14,9 +14,10 @@ from thinkcap.core.types import Answer, Completion, Graded, Question, Request, R
 from thinkcap.diagnose.summary import summarise, write_summary
 from thinkcap.policies.registry import PolicySpec, facts, parse
 from thinkcap.statistics.precision import wilson
+from thinkcap.study.columns import write_parquet
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.plan import Cell
-from thinkcap.study.rows import Row, make_row, write_parquet
+from thinkcap.study.rows import Row, make_row
 from thinkcap.tasks import Task
 
 RIGHT = {
@@ -55,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
     ]
     about = {"engine": {"model": "m", "fingerprint": "m-1"}, "prompts": "p"}
     write_parquet(rows, tmp_path / "rows.parquet")
-    write_summary(summarise(rows, about), tmp_path / "summary.json")
+    write_summary(summarise(tmp_path / "rows.parquet", about), tmp_path / "summary.json")
     return tmp_path
 
 
@@ -76,7 +77,7 @@ def test_every_cap_gets_the_policy_with_the_best_lower_bound(folder: Path) -> No
 def test_equal_bounds_go_to_the_cheaper_policy(tmp_path: Path) -> None:
     rows = [row("t", n, policy, 64, n < 50) for policy in ("close", "nothink") for n in range(100)]
     write_parquet(rows, tmp_path / "rows.parquet")
-    write_summary(summarise(rows, {}), tmp_path / "summary.json")
+    write_summary(summarise(tmp_path / "rows.parquet", {}), tmp_path / "summary.json")
     assert calibrate(tmp_path).rules[0].policy.label == "nothink"
 
 
@@ -85,7 +86,7 @@ def test_a_policy_that_a_comparison_shows_to_be_worse_is_out(tmp_path: Path) -> 
     rows = [row("t", n, "close", 64, n < 330) for n in range(400)]
     rows += [row("t", n, "split", 64, n >= 320) for n in range(300, 400)]
     write_parquet(rows, tmp_path / "rows.parquet")
-    write_summary(summarise(rows, {}), tmp_path / "summary.json")
+    write_summary(summarise(tmp_path / "rows.parquet", {}), tmp_path / "summary.json")
     assert (wilson(330, 400).low or 0) > (wilson(80, 100).low or 0)
     assert calibrate(tmp_path).rules[0].policy.label == "split"
 
@@ -93,7 +94,7 @@ def test_a_policy_that_a_comparison_shows_to_be_worse_is_out(tmp_path: Path) -> 
 def test_a_study_that_cannot_say_when_thinking_pays_is_refused(tmp_path: Path) -> None:
     rows = [row("t", n, policy, 64, n < 50) for policy in ("think", "nothink") for n in range(100)]
     write_parquet(rows, tmp_path / "rows.parquet")
-    write_summary(summarise(rows, {}), tmp_path / "summary.json")
+    write_summary(summarise(tmp_path / "rows.parquet", {}), tmp_path / "summary.json")
     with pytest.raises(DataError, match="--policy nothink,think,close,split"):
         calibrate(tmp_path)
 
@@ -108,7 +109,7 @@ def test_a_profile_says_where_it_may_be_worse_than_none(folder: Path, tmp_path: 
     assert calibrate(folder).doubts() == ()
     rows = [row("t", n, policy, 64, n < 50) for policy in ("split", "nothink") for n in range(100)]
     write_parquet(rows, tmp_path / "rows.parquet")
-    write_summary(summarise(rows, {}), tmp_path / "summary.json")
+    write_summary(summarise(tmp_path / "rows.parquet", {}), tmp_path / "summary.json")
     (unknown,) = calibrate(tmp_path).doubts()
     assert "did not measure close" in unknown
     assert "at caps 64" in unknown

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from chains import HOSTILE, study
 
@@ -16,7 +17,6 @@ from thinkcap.logs.door import read
 from thinkcap.report.explorer import page as page_module
 from thinkcap.report.explorer.page import safe_json, write_page
 from thinkcap.statistics.paired import mcnemar_counts
-from thinkcap.study.rows import read_parquet
 from thinkcap.verdict.say import say
 
 
@@ -51,7 +51,7 @@ def test_numbers_are_those_of_diagnosis(page: Path, run: Path) -> None:
 
 def test_every_row_is_in_it(page: Path, run: Path) -> None:
     data, details = inside(page, "data"), inside(page, "details")
-    rows = read_parquet(run / "rows.parquet")
+    rows = pq.read_table(run / "rows.parquet").to_pydict()
     letters = {"right": "r", "wrong": "w", "unreadable": "u", None: "f"}
     at = {q: i for i, q in enumerate(data["questions"]["id"])}
     for question, policy, budget, verdict, answer in zip(

@@ -19,7 +19,8 @@ from thinkcap.policies.registry import parse_list
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import estimate
 from thinkcap.study.folders import refuse_other, run_name, said_of
-from thinkcap.study.rows import Journal
+from thinkcap.study.journal import Journal
+from thinkcap.study.plan import plan
 from thinkcap.study.values import PolicyPlan
 
 
@@ -144,7 +145,7 @@ async def test_runs_are_listed(config: StudyConfig, capsys: pytest.CaptureFixtur
     best = max(c["accuracy"] for c in finished.summary["cells"])
     assert "finished" in line
     assert f"{100 * best:.1f} %" in line
-    with Journal(finished.folder / "rows.jsonl"):
+    with Journal(finished.folder / "rows.jsonl", plan(config), config.prompts.hash):
         assert main(["runs", "--json"]) == 0
     found = {run["name"]: (run["state"], run["rows"]) for run in json.loads(capsys.readouterr().out)}
     assert found == {finished.folder.name: ("running", 32), stopped.folder.name: ("stopped", 2)}

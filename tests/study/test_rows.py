@@ -22,7 +22,8 @@ from thinkcap.policies.registry import parse_list
 from thinkcap.report.explorer.page import write_page
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import estimate
-from thinkcap.study.rows import Journal, read_states
+from thinkcap.study.journal import Journal, standing
+from thinkcap.study.plan import plan
 from thinkcap.study.values import PolicyPlan
 from thinkcap.traces.exchange import open_run
 
@@ -43,9 +44,13 @@ async def config(questions: Path, tmp_path: Path) -> StudyConfig:
     return config
 
 
+def opened(config: StudyConfig) -> Journal:
+    return Journal(config.out / "rows.jsonl", plan(config), config.prompts.hash)
+
+
 READERS: dict[str, Callable[[StudyConfig], object]] = {
     "dry run": estimate,
-    "journal": lambda c: read_states(c.out / "rows.jsonl"),
+    "journal": lambda c: standing(c.out / "rows.jsonl", plan(c), c.prompts.hash),
     "summary": lambda c: load_summary(c.out),
     "diagnose": lambda c: diagnose(read([c.out])),
     "report": lambda c: write_page(c.out),
@@ -70,19 +75,19 @@ async def test_the_writer_drops_the_half_line_of_a_crash(config: StudyConfig) ->
     journal = config.out / "rows.jsonl"
     whole = journal.read_bytes()
     journal.write_bytes(whole + HALF)
-    with Journal(journal) as rows:
+    with opened(config) as rows:
         assert len(rows.rows) == 48
     assert journal.read_bytes() == whole
 
 
 async def test_a_second_writer_is_refused_and_changes_nothing(config: StudyConfig) -> None:
     journal = config.out / "rows.jsonl"
-    with Journal(journal):
+    with opened(config):
         with journal.open("ab") as file:
             file.write(HALF)
         before = journal.read_bytes()
         with pytest.raises(StoreError, match="in use by another run"):
-            Journal(journal)
+            opened(config)
         with pytest.raises(StoreError, match="in use by another run"):
             await regrade(config.out)
         with pytest.raises(StoreError, match="in use by another run"):
@@ -122,7 +127,7 @@ async def test_a_journal_that_is_a_link_is_refused(config: StudyConfig, tmp_path
     journal.symlink_to(tmp_path / "elsewhere.jsonl")
     before = journal.read_bytes()
     with pytest.raises(StoreError, match="cannot write to"):
-        Journal(journal)
+        opened(config)
     assert journal.read_bytes() == before
 
 

@@ -16,8 +16,8 @@ from thinkcap.diagnose.summary import load_summary
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.policies.registry import parse_list
 from thinkcap.report.explorer.page import write_page
+from thinkcap.study.columns import read_columns
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.rows import read_parquet
 from thinkcap.study.values import PolicyPlan, parse_budgets
 
 
@@ -117,10 +117,10 @@ async def test_summary_is_checked_against_its_rows(questions: Path, tmp_path: Pa
 
 async def test_rows_as_columns(questions: Path, tmp_path: Path) -> None:
     await run(config(questions, tmp_path, "iris", budgets=(16, 64)), engine=engine())
-    columns = read_parquet(tmp_path / "rows.parquet")
-    assert len(columns["verdict"]) == 24
-    assert set(columns["budget"]) == {16, 64}
-    assert columns["tokens_charged"].dtype.kind == "i"
+    columns = read_columns(tmp_path / "rows.parquet", ("verdict", "budget", "tokens_charged"))
+    assert len(columns.text("verdict").codes) == len(columns) == 24
+    assert set(columns.number("budget")) == {16, 64}
+    assert columns.number("tokens_charged").dtype.kind == "i"
 
 
 async def test_another_model_in_the_same_folder_is_refused(questions: Path, tmp_path: Path) -> None:

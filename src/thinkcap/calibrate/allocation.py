@@ -23,12 +23,9 @@ from thinkcap.allocate.split import How, Pass, Passes
 from thinkcap.allocate.stop import Chains
 from thinkcap.core.errors import DataError
 from thinkcap.policies.registry import parse
+from thinkcap.statistics.arrays import Bools, Ints, distinct
+from thinkcap.study.columns import read_columns
 from thinkcap.study.questions import Asked, read_questions
-from thinkcap.study.rows import read_parquet
-
-QuestionKey = tuple[str, str, str, int]
-"""Study, task, question, seed."""
-Arms = Mapping[tuple[str, int], Mapping[QuestionKey, tuple[bool, bool, int]]]
 
 _ANSWERS: Mapping[str, tuple[How, str]] = {"close": ("close", "reserve"), "split": ("extract", "answer")}
 
@@ -47,31 +44,49 @@ def grid(caps: Sequence[int], *, answers: Sequence[int] = (16, 32, 64), rivals: 
 
 def load(folders: Sequence[Path]) -> Measured:
     """One or more finished studies of different questions. A question with a failed row is left out everywhere."""
-    arms: dict[tuple[str, int], dict[QuestionKey, tuple[bool, bool, int]]] = defaultdict(dict)
-    asked: dict[QuestionKey, Asked] = {}
-    dropped: set[QuestionKey] = set()
-    for folder in folders:
-        columns = read_parquet(folder / "rows.parquet")
-        names = ("task", "question", "seed", "policy", "budget", "verdict", "ended", "tokens_charged")
-        for task, question, seed, policy, budget, verdict, ended, tokens in zip(
-            *(columns[name] for name in names), strict=True
-        ):
-            key = (str(folder), str(task), str(question), int(seed))
-            if verdict is None:
-                dropped.add(key)
-            arms[policy, int(budget)][key] = (bool(ended), verdict == "right", int(tokens))
-        for one in read_questions(folder):
-            asked[str(folder), one.task, one.question, one.seed] = one
-    keys = [key for key in asked if key not in dropped and all(key in arm for arm in arms.values())]
-    if not keys:
+    studies = [_Study(folder) for folder in folders]
+    ways = list(dict.fromkeys(way for study in studies for way in study.ways))
+    kept = [study.complete(ways) for study in studies]
+    asked = [one for found in kept for one, _ in found]
+    if not asked:
         raise DataError("no question has a graded row of every policy; finish the study, or run it again")
-    passes = {arm: _pass([rows[key] for key in keys]) for arm, rows in arms.items()}
-    return _measured(passes, [asked[key] for key in keys])
+    passes = {}
+    for way in ways:
+        parts = [s.passed(way, [at for _, at in found]) for s, found in zip(studies, kept, strict=True) if found]
+        passes[way] = Pass(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return _measured(passes, asked)
 
 
-def _pass(rows: Sequence[tuple[bool, bool, int]]) -> Pass:
-    ended, right, tokens = (np.array(column) for column in zip(*rows, strict=True))
-    return Pass(ended.astype(bool), right.astype(bool), tokens.astype(np.int64))
+class _Study:
+    """The rows of one study by policy and budget (`ways`) and by question."""
+
+    def __init__(self, folder: Path) -> None:
+        names = ("task", "question", "policy", "verdict", "budget", "seed", "ended", "tokens_charged")
+        columns = read_columns(folder / "rows.parquet", names)
+        tasks, questions, policies, verdicts = (columns.text(name) for name in names[:4])
+        budgets, seeds = (columns.number(name).astype(np.int64) for name in ("budget", "seed"))
+        first, question = distinct([tasks.codes, questions.codes, seeds])
+        begins, way = distinct([policies.codes, budgets])
+        self.ways = {(policies.of(row), int(budgets[row])): at for at, row in enumerate(begins.tolist())}
+        self._place = {(tasks.of(r), questions.of(r), int(seeds[r])): at for at, r in enumerate(first.tolist())}
+        self._row = np.full((len(begins), len(first)), -1, dtype=np.int64)
+        self._row[way, question] = np.arange(len(columns))
+        self._failed = np.bincount(question[verdicts.codes < 0], minlength=len(first)) > 0
+        self._ended, self._right = columns.number("ended").astype(np.bool_), verdicts.are("right")
+        self._tokens = columns.number("tokens_charged").astype(np.int64)
+        self._asked = list(read_questions(folder))
+
+    def complete(self, ways: Sequence[tuple[str, int]]) -> list[tuple[Asked, int]]:
+        """Questions with a graded row in every one of these ways, and their places."""
+        if any(way not in self.ways for way in ways):
+            return []
+        whole = (self._row >= 0).all(axis=0) & ~self._failed
+        places = ((one, self._place.get((one.task, one.question, one.seed))) for one in self._asked)
+        return [(one, at) for one, at in places if at is not None and whole[at]]
+
+    def passed(self, way: tuple[str, int], places: Sequence[int]) -> tuple[Bools, Bools, Ints]:
+        rows = self._row[self.ways[way], places]
+        return self._ended[rows], self._right[rows], self._tokens[rows]
 
 
 def _measured(passes: Mapping[tuple[str, int], Pass], asked: Sequence[Asked]) -> Measured:

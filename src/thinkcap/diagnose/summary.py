@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replace_text
 from thinkcap.diagnose.pairs import compare
 from thinkcap.diagnose.runs import configurations
 from thinkcap.logs import read
+from thinkcap.statistics.arrays import Bools, distinct
 from thinkcap.statistics.precision import proportion
-from thinkcap.study.rows import Row, read_parquet
+from thinkcap.study.columns import read_columns
 from thinkcap.study.values import FREE, Price
 
 if TYPE_CHECKING:
@@ -37,8 +40,8 @@ _AVERAGED = (
 
 def conclude(result: Result) -> dict[str, Any]:
     """The summary of a finished run: its cells, and the same comparisons that a diagnosis of it makes."""
-    summary = summarise(result.rows, result.provenance, price=result.price)
-    graded = any(not row.failed for row in result.rows)
+    summary = summarise(result.folder / "rows.parquet", result.provenance, price=result.price)
+    graded = summary["failed"] < summary["rows"]
     arms = read([result.folder]).arms if graded else ()
     summary["comparisons"] = compare(configurations(arms)).to_list()
     if result.prefix_checks is not None:
@@ -46,66 +49,104 @@ def conclude(result: Result) -> dict[str, Any]:
     return summary
 
 
-def summarise(rows: Sequence[Row], provenance: Mapping[str, Any], price: Price = FREE) -> dict[str, Any]:
+def summarise(rows: Path, provenance: Mapping[str, Any], price: Price = FREE) -> dict[str, Any]:
     """`cells`, tokens generated against tokens each cell alone would have cost, and where it all came from."""
-    groups: dict[tuple[str, str, str, int], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row.task, row.model, row.policy, row.budget].append(row)
-    generated = sum(row.tokens_generated for row in rows)
-    alone = sum(row.tokens_charged for row in rows)
+    found = _Cells(rows)
+    generated, alone = (int(found.number[name].sum()) for name in ("tokens_generated", "tokens_charged"))
     return {
-        "cells": [_cell(*name, cell, price) for name, cell in groups.items()],
+        "cells": found.described(price),
         "tokens_generated": generated,
         "tokens_alone": alone,
         "tokens_ratio": alone / generated if generated else None,
-        "rows": len(rows),
-        "failed": sum(row.failed for row in rows),
+        "rows": len(found.failed),
+        "failed": int(found.failed.sum()),
         "provenance": dict(provenance),
     }
 
 
-def _cell(task: str, model: str, policy: str, budget: int, rows: list[Row], price: Price) -> dict[str, Any]:
-    graded = [row for row in rows if not row.failed]
-    n = len(graded)
-    right = sum(row.verdict == "right" for row in graded)
-    interval = proportion(right, n)
-    sources = {row.source for row in graded}
-    cell: dict[str, Any] = {
-        "task": task,
-        "model": model,
-        "policy": policy,
-        "budget": budget,
-        "n": len(rows),
-        "graded": n,
-        "failed": len(rows) - n,
-        "unreadable": sum(row.verdict == "unreadable" for row in graded),
-        "right": right,
-        "accuracy": interval.value,
-        "ci": [interval.low, interval.high],
-        **{f"{name}_mean": _mean(getattr(row, name) for row in graded) for name in _AVERAGED},
-        "ended_rate": _mean(row.ended for row in graded),
-        "stops": {
-            "ended": sum(row.ended for row in graded),
-            "lt_95": sum(row.tokens_charged < int(0.95 * budget) for row in graded),
-        },
-        "stages": dict(sorted(Counter(row.stage for row in graded).items())),
-        "source": sources.pop() if len(sources) == 1 else "mixed",
-    }
-    if price != FREE:
-        spent = ((r.tokens_prompt, r.tokens_prefill_trace, r.tokens_charged) for r in graded)
-        cell["cost_mean"] = _mean(price.of(fresh_input=f, cached_input=c, output=o) for f, c, o in spent)
-    seeds = sorted({row.seed for row in rows})
-    if len(seeds) > 1:
-        cell["seeds"] = _spread(graded, seeds)
-    return cell
+class _Cells:
+    """Rows by task, model, policy and budget, in order of appearance; every count is over whole columns."""
+
+    def __init__(self, rows: Path) -> None:
+        names = ("task", "model", "policy", "verdict", "stage", "source")
+        columns = read_columns(rows, (*names, "budget", "seed", "failed", "ended", *_AVERAGED))
+        self.text = {name: columns.text(name) for name in names}
+        self.number = {name: columns.number(name).astype(np.int64) for name in ("budget", "seed", *_AVERAGED)}
+        self.failed = columns.number("failed").astype(np.bool_)
+        self.ended = columns.number("ended").astype(np.bool_) & ~self.failed
+        keys = [*(self.text[name].codes for name in ("task", "model", "policy")), self.number["budget"]]
+        self.first, self.cell = distinct(keys)
+
+    def described(self, price: Price) -> list[dict[str, Any]]:
+        graded = ~self.failed
+        n, right = self._count(graded), self._count(graded & self.text["verdict"].are("right"))
+        rows, unreadable = self._count(None), self._count(graded & self.text["verdict"].are("unreadable"))
+        sums = {name: self._sum(name, graded) for name in _AVERAGED}
+        ended = self._count(self.ended)
+        caps = self.number["budget"][self.first]
+        bar = np.array([int(0.95 * budget) for budget in caps.tolist()], dtype=np.int64)
+        early = self._count(graded & (self.number["tokens_charged"] < bar[self.cell]))
+        stages, sources = self._named("stage", graded), self._named("source", graded)
+        spread = self._spread(graded)
+        cells = []
+        for at, row in enumerate(self.first.tolist()):
+            interval = proportion(right[at], n[at])
+            cell: dict[str, Any] = {
+                **{name: self.text[name].of(row) for name in ("task", "model", "policy")},
+                "budget": int(caps[at]),
+                "n": rows[at],
+                "graded": n[at],
+                "failed": rows[at] - n[at],
+                "unreadable": unreadable[at],
+                "right": right[at],
+                "accuracy": interval.value,
+                "ci": [interval.low, interval.high],
+                **{f"{name}_mean": _ratio(total[at], n[at]) for name, total in sums.items()},
+                "ended_rate": _ratio(ended[at], n[at]),
+                "stops": {"ended": ended[at], "lt_95": early[at]},
+                "stages": dict(sorted(stages[at].items())),
+                "source": next(iter(sources[at])) if len(sources[at]) == 1 else "mixed",
+            }
+            if price != FREE:
+                spent = (sums[name][at] for name in ("tokens_prompt", "tokens_prefill_trace", "tokens_charged"))
+                fresh, cached, output = spent
+                total = price.of(fresh_input=fresh, cached_input=cached, output=output)
+                cell["cost_mean"] = _ratio(total, n[at])
+            if at in spread:
+                cell["seeds"] = _over_seeds(spread[at])
+            cells.append(cell)
+        return cells
+
+    def _count(self, which: Bools | None) -> list[int]:
+        chosen = self.cell if which is None else self.cell[which]
+        return list(np.bincount(chosen, minlength=len(self.first)).tolist())
+
+    def _sum(self, name: str, which: Bools) -> list[int]:
+        # Counts of tokens stay far below 2^53, so sums in floating point are exact.
+        sums = np.bincount(self.cell[which], self.number[name][which], minlength=len(self.first))
+        return list(sums.astype(np.int64).tolist())
+
+    def _named(self, name: str, which: Bools) -> list[dict[str, int]]:
+        """How often each word of a column stands in each cell."""
+        column = self.text[name]
+        counts = np.zeros((len(self.first), len(column.texts)), dtype=np.int64)
+        np.add.at(counts, (self.cell[which], column.codes[which]), 1)
+        return [{column.texts[at]: int(row[at]) for at in np.flatnonzero(row).tolist()} for row in counts]
+
+    def _spread(self, graded: Bools) -> dict[int, dict[int, tuple[int, int]]]:
+        """By seed what is right of how many, for the cells that have several seeds."""
+        first, group = distinct([self.cell, self.number["seed"]])
+        n = np.bincount(group[graded], minlength=len(first))
+        right = np.bincount(group[graded & self.text["verdict"].are("right")], minlength=len(first))
+        found: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
+        for at, row in enumerate(first.tolist()):
+            found[int(self.cell[row])][int(self.number["seed"][row])] = (int(right[at]), int(n[at]))
+        return {cell: seeds for cell, seeds in found.items() if len(seeds) > 1}
 
 
-def _spread(rows: list[Row], seeds: Sequence[int]) -> dict[str, Any]:
+def _over_seeds(seeds: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
     """Accuracy by seed, with mean and standard deviation over seeds of equal n only."""
-    by_seed = {}
-    for seed in seeds:
-        mine = [row for row in rows if row.seed == seed]
-        by_seed[str(seed)] = {"n": len(mine), "accuracy": _mean(row.verdict == "right" for row in mine)}
+    by_seed = {str(s): {"n": n, "accuracy": _ratio(right, n)} for s, (right, n) in sorted(seeds.items())}
     values = [s["accuracy"] for s in by_seed.values() if s["accuracy"] is not None]
     even = len({s["n"] for s in by_seed.values()}) == 1 and len(values) > 1
     return {
@@ -115,9 +156,8 @@ def _spread(rows: list[Row], seeds: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    values = list(values)
-    return sum(values) / len(values) if values else None
+def _ratio(total: float, n: int) -> float | None:
+    return total / n if n else None
 
 
 def write_summary(summary: Mapping[str, Any], path: Path) -> None:
@@ -134,17 +174,21 @@ def load_summary(folder: Path) -> dict[str, Any]:
         raise DataError(f"no summary at '{path}'; wanted the folder of a finished study") from None
     except (ValueError, KeyError, TypeError) as err:
         raise DataError(f"'{path}' is not a summary of a study: {err}") from err
-    columns = read_parquet(folder / "rows.parquet")
-    names = zip(columns["task"], columns["policy"], columns["budget"], columns["verdict"], strict=True)
-    counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0])
-    for task, policy, budget, verdict in names:
-        count = counts[task, policy, int(budget)]
-        count[0] += verdict == "right"
-        count[1] += verdict is not None
+    columns = read_columns(folder / "rows.parquet", ("task", "policy", "budget", "verdict"))
+    tasks, policies, verdicts = (columns.text(name) for name in ("task", "policy", "verdict"))
+    budgets = columns.number("budget").astype(np.int64)
+    first, cell = distinct([tasks.codes, policies.codes, budgets])
+    right = np.bincount(cell[verdicts.are("right")], minlength=len(first)).tolist()
+    graded = np.bincount(cell[verdicts.codes >= 0], minlength=len(first)).tolist()
+    counts = {
+        (tasks.of(row), policies.of(row), int(budgets[row])): (right[at], graded[at])
+        for at, row in enumerate(first.tolist())
+    }
     for name, seen in cells.items():
-        if tuple(counts[name]) != seen:
+        ours = counts.get(name, (0, 0))
+        if ours != seen:
             raise DataError(
                 f"'{path}' says {seen[0]} of {seen[1]} right for {name}, its rows say "
-                f"{counts[name][0]} of {counts[name][1]}; run the study again to rebuild it"
+                f"{ours[0]} of {ours[1]}; run the study again to rebuild it"
             )
     return summary

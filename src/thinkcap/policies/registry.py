@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -95,7 +95,7 @@ class PolicySpec:
         }
         return check(cls(table["name"], MappingProxyType(options)))
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The text that reads as this spec again."""
         inside = ",".join(f"{key}={written(value)}" for key, value in self.options.items())

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,3 +63,31 @@ def chains(lengths: ArrayLike, ended: ArrayLike) -> tuple[Ints, Bools]:
 def share(part: float, whole: float) -> float | None:
     """part / whole, or None where there is no whole: undefined is not 0."""
     return None if whole == 0 else float(part) / float(whole)
+
+
+def distinct(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """The first row of each different combination, in order of appearance, and each row's number among them.
+
+    >>> first, number = distinct([np.array([7, 5, 7]), np.array([0, 1, 0])])
+    >>> first.tolist(), number.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    combined, span = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        if len(column) == 0:
+            break
+        low = int(column.min())
+        wide = int(column.max()) - low + 1
+        if wide > 1 << 24:
+            column, low = np.unique(column, return_inverse=True)[1], 0
+            wide = int(column.max()) + 1
+        if span * wide > 1 << 62:
+            combined = np.unique(combined, return_inverse=True)[1]
+            span = int(combined.max()) + 1
+        combined = combined * wide + (column - low)
+        span *= wide
+    _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[inverse]

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.grading import Grader
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.folders import refuse_other
-from thinkcap.study.plan import Cell, plan
-from thinkcap.study.rows import read_states, stands
+from thinkcap.study.journal import standing
+from thinkcap.study.plan import Plan, plan
 from thinkcap.study.values import FREE
 from thinkcap.traces.store import TraceStore
 
@@ -37,8 +36,7 @@ def estimate(config: StudyConfig) -> Estimate:
     cells = plan(config)
     folder = config.folder
     refuse_other(folder, config.to_mapping())
-    states = read_states(folder / "rows.jsonl")
-    finished = {key for key, state in states.items() if stands(state, Grader.version, config.prompts.hash)}
+    finished = standing(folder / "rows.jsonl", cells, config.prompts.hash).done
     stored = 0
     if (folder / "traces.sqlite").exists():
         with TraceStore.open(folder / "traces.sqlite", None, readonly=True) as store:
@@ -56,27 +54,25 @@ def estimate(config: StudyConfig) -> Estimate:
     elif config.max_cost is not None:
         raise ConfigError("--max-cost needs a price; give --price INPUT,CACHED,OUTPUT per million tokens")
     return Estimate(
-        questions=len({(c.task.name, c.question.id, c.seed) for c in cells}),
+        questions=len(cells.asked),
         rows=len(cells),
-        rows_done=sum(cell.key in finished for cell in cells),
+        rows_done=int(finished.sum()),
         tokens_at_most=tokens,
-        tokens_one_run_per_cell=sum(c.budget for c in cells),
+        tokens_one_run_per_cell=_at_most(cells, shared=False),
         tokens_stored=stored,
         cost_at_most=cost,
-        notes=tuple(dict.fromkeys(c.task.note for c in cells if c.task.note)),
+        notes=tuple(dict.fromkeys(a.task.note for a in cells.asked if a.task.note)),
     )
 
 
-def _at_most(cells: list[Cell], *, shared: bool) -> int:
-    if not shared:
-        return sum(c.budget for c in cells)
-    longest: dict[tuple[str, str, int, str], int] = {}
-    total = 0
-    for cell in cells:
-        mode = _CUTS.get(cell.spec.label)
-        if mode is None:
-            total += cell.budget
-            continue
-        key = (cell.task.name, cell.question.id, cell.seed, mode)
-        longest[key] = max(longest.get(key, 0), cell.budget)
-    return total + sum(longest.values())
+def _at_most(cells: Plan, *, shared: bool) -> int:
+    """Tokens for one question under every policy and budget, times the questions."""
+    longest: dict[str, int] = {}
+    each = 0
+    for spec, budget in cells.ways:
+        mode = _CUTS.get(spec.label)
+        if shared and mode is not None:
+            longest[mode] = max(longest.get(mode, 0), budget)
+        else:
+            each += budget
+    return (each + sum(longest.values())) * len(cells.asked)

@@ -17,15 +17,15 @@ from typing import Any
 from thinkcap.core.engine import EngineCard
 from thinkcap.grading import Grader
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.plan import Cell
+from thinkcap.study.plan import Plan
 
 _PACKAGES = ("thinkcap", "xllamacpp", "aiohttp", "math-verify", "sympy", "numpy", "scipy")
 
 
 def provenance(
-    config: StudyConfig, card: EngineCard, cells: Sequence[Cell], *, started: float, concurrency: int
+    config: StudyConfig, card: EngineCard, cells: Plan, *, started: float, concurrency: int
 ) -> dict[str, Any]:
-    tasks = {cell.task.name: cell.task for cell in cells}
+    tasks = {asking.task.name: asking.task for asking in cells.asked}
     return {
         "status": "actual",
         "engine": card.to_dict(),

@@ -3,14 +3,16 @@
 Ids mean nothing without the model that wrote them, so their text is stored while the engine is still open:
 `chains.jsonl`, one line a question, each chain once with the place in its text where every budget cuts it.
 
-    await write_questions(folder, cells, rows, engine, sampling)
+    cuts = Cuts(plan)
+    for line in cuts.noted(lines): ...
+    await write_questions(folder, cuts, engine, sampling)
     asked = read_questions(folder)
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,8 +22,7 @@ from thinkcap.core.engine import Engine
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
 from thinkcap.core.types import Mode, Question, Request, Sampling
-from thinkcap.study.plan import Cell
-from thinkcap.study.rows import Row
+from thinkcap.study.plan import Asking, Plan
 
 FILE = "chains.jsonl"
 
@@ -30,6 +31,7 @@ _STAGES: Mapping[Mode, frozenset[str]] = {
     "think": frozenset({"think", "think1"}),
     "nothink": frozenset({"answer", "probe"}),
 }
+_MODE_OF: Mapping[str, Mode] = {stage: mode for mode, stages in _STAGES.items() for stage in stages}
 _AT_A_TIME = 16
 
 
@@ -56,50 +58,66 @@ class Asked(msgspec.Struct, frozen=True):
     chains: dict[str, Chain]
 
 
-async def write_questions(
-    folder: Path, cells: Sequence[Cell], rows: Sequence[Row], engine: Engine, sampling: Sampling
-) -> Path:
-    """Every question of the study once (its first seed), with the chains the rows were made from."""
-    first: dict[tuple[str, str], tuple[Cell, list[Row]]] = {}
-    for cell, row in zip(cells, rows, strict=True):
-        kept = first.setdefault((cell.task.name, cell.question.id), (cell, []))
-        if kept[0].seed == cell.seed and not row.failed:
-            kept[1].append(row)
+class Cuts:
+    """Which questions a study asked (each with its first seed), and where the chains of each mode were cut."""
+
+    def __init__(self, plan: Plan) -> None:
+        first: dict[tuple[str, str], Asking] = {}
+        for asking in plan.asked:
+            first.setdefault((asking.task.name, asking.question.id), asking)
+        self.asked = tuple(first.values())
+        self._cuts: dict[tuple[str, str, int], dict[Mode, set[int]]] = {
+            (a.task.name, a.question.id, a.seed): {mode: set() for mode in _STAGES} for a in self.asked
+        }
+
+    def noted(self, lines: Iterable[Any]) -> Iterator[Any]:
+        """The rows as they come, once their stages were looked at."""
+        decode = msgspec.json.Decoder(list[tuple[Any, ...]]).decode
+        for line in lines:
+            mine = self._cuts.get((line.task, line.question, line.seed))
+            if mine is not None and not line.failed:
+                for stage, budget, *_ in decode(line.stages):
+                    mode = _MODE_OF.get(stage)
+                    if mode is not None and budget > 0:
+                        mine[mode].add(budget)
+            yield line
+
+    def of(self, asking: Asking, mode: Mode) -> list[int]:
+        """In rising order."""
+        return sorted(self._cuts[asking.task.name, asking.question.id, asking.seed][mode])
+
+
+async def write_questions(folder: Path, cuts: Cuts, engine: Engine, sampling: Sampling) -> Path:
+    """Every question of the study once, with the chains its rows were made from."""
     encoder = msgspec.json.Encoder()
     path = folder / FILE
-    waiting = list(first.values())
     with replacing(path) as file:
-        for at in range(0, len(waiting), _AT_A_TIME):
-            batch = waiting[at : at + _AT_A_TIME]
-            lines = await asyncio.gather(*(_asked(cell, mine, engine, sampling) for cell, mine in batch))
+        for at in range(0, len(cuts.asked), _AT_A_TIME):
+            batch = cuts.asked[at : at + _AT_A_TIME]
+            lines = await asyncio.gather(*(_asked(asking, cuts, engine, sampling) for asking in batch))
             file.writelines(encoder.encode(line) + b"\n" for line in lines)
     return path
 
 
-async def _asked(cell: Cell, rows: Sequence[Row], engine: Engine, sampling: Sampling) -> Asked:
-    question = cell.question
-    drawn = Sampling(sampling.temperature, sampling.top_p, cell.seed)
+async def _asked(asking: Asking, cuts: Cuts, engine: Engine, sampling: Sampling) -> Asked:
+    task, question = asking.task, asking.question
+    drawn = Sampling(sampling.temperature, sampling.top_p, asking.seed)
     chains: dict[str, Chain] = {}
     for mode in get_args(Mode):
-        chain = await _chain(question, mode, _budgets(rows, mode), engine, drawn)
+        chain = await _chain(question, mode, cuts.of(asking, mode), engine, drawn)
         if chain is not None:
             chains[mode] = chain
-    facts = {str(k): str(v) for k, v in cell.task.facts.get(question.id, {}).items()}
+    facts = {str(k): str(v) for k, v in task.facts.get(question.id, {}).items()}
     return Asked(
-        task=cell.task.name,
+        task=task.name,
         question=question.id,
-        seed=cell.seed,
+        seed=asking.seed,
         group=question.group,
         text=_said(question),
-        gold=cell.task.golds[question.id],
+        gold=task.golds[question.id],
         facts=facts,
         chains=chains,
     )
-
-
-def _budgets(rows: Sequence[Row], mode: Mode) -> list[int]:
-    """Where chains of this mode were cut, in rising order."""
-    return sorted({s.budget for row in rows for s in row.stages if s.stage in _STAGES[mode] and s.budget > 0})
 
 
 async def _chain(

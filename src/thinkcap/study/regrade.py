@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 
 from thinkcap.core.errors import ConfigError, DataError
+from thinkcap.core.files import replacing
 from thinkcap.core.types import Verdict
 from thinkcap.grading import Grader
 from thinkcap.policies import stages
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.settings import inside
+from thinkcap.study.columns import Stored, write_columns
 from thinkcap.study.config import StudyConfig
+from thinkcap.study.journal import COLUMNS, Journal
 from thinkcap.study.plan import Cell, Key, plan
-from thinkcap.study.rows import Journal, Row, write_parquet
+from thinkcap.study.rows import Row
 from thinkcap.study.run import Conclude, Result
 from thinkcap.study.values import PolicyPlan
 from thinkcap.tasks.load import is_module
@@ -40,25 +44,27 @@ async def regrade(folder: Path, *, modules: Collection[str] = (), conclude: Conc
     if not (folder / "rows.jsonl").exists():
         raise DataError(f"no rows at '{folder}'; wanted the folder of a study")
     config = _planned(folder / "study.toml", modules)
-    cells = {cell.key: cell for cell in plan(config)}
+    cells = plan(config)
     provenance = {**_provenance(folder), "grader": Grader.version}
     flips: list[tuple[Key, str | None, Verdict]] = []
     # Held to the end: a study that starts meanwhile would write the same columns and summary.
-    with Journal(folder / "rows.jsonl") as journal:
+    with Journal(folder / "rows.jsonl", cells, config.prompts.hash) as journal:
         async with Grader() as grader:
-            for key, row in list(journal.rows.items()):
-                if row.failed or key not in cells:
+            places = np.flatnonzero(journal.standing.present).tolist()
+            for place, row in zip(places, journal.rows, strict=True):
+                if row.failed:
                     continue
-                new = await _graded(row, cells[key], grader)
+                new = await _graded(row, cells[place], grader)
                 if new.verdict != row.verdict and new.verdict is not None:
-                    flips.append((key, row.verdict, cast(Verdict, new.verdict)))
+                    flips.append((row.key, row.verdict, cast(Verdict, new.verdict)))
                 if new != row:
-                    journal.append(new)
-        rows = [journal.rows[key] for key in cells if key in journal.rows]
-        write_parquet(rows, folder / "rows.parquet")
+                    journal.append(new, place)
+        if not journal.current:
+            with replacing(folder / COLUMNS) as file:
+                write_columns(journal.rows.read(Stored), file, journal.size)
         if conclude is not None:
-            conclude(Result(folder, tuple(rows), provenance, config.price))
-    return Regraded(len(rows), Grader.version, tuple(flips))
+            conclude(Result(folder, journal.rows, provenance, config.price))
+    return Regraded(len(journal.rows), Grader.version, tuple(flips))
 
 
 def _planned(path: Path, modules: Collection[str]) -> StudyConfig:

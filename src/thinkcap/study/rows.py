@@ -1,28 +1,20 @@
-"""One row per question x policy x budget x seed: a journal that survives kill -9, and columns to compute on.
+"""One row per question x policy x budget x seed: what was asked, what came out and what it cost.
 
-The journal (`rows.jsonl`) only grows; a row is one line, written whole once its outcome is known. Whoever reads it
-cannot write (`read_states`); whoever writes holds its lock (`Journal`), and drops a line that a crash left half
-written. `rows.parquet` holds the plan's rows.
+row = make_row(cell, outcome, model="bundled", prompts=PROMPTS.hash)
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
-from thinkcap.core.errors import DataError
-from thinkcap.core.files import cannot_write, private_file, private_folder, replacing
 from thinkcap.core.types import GREEDY, Failed, Graded, Outcome, Request, Sampling, Step
 from thinkcap.grading import Grader
 from thinkcap.policies.facts import Facts
 from thinkcap.policies.registry import facts
 from thinkcap.study.plan import Cell, Key
-from thinkcap.traces.lock import FileLock
 
 KEPT_CHARACTERS = 4000
 Line = TypeVar("Line", bound=msgspec.Struct)
@@ -173,117 +165,3 @@ def _source(steps: Sequence[Step], declared: Facts) -> str:
         return "mixed"
     source = origins.pop() if origins else "online"
     return "mixed" if source == "derived" and declared.adaptive else source
-
-
-def read_states(path: Path) -> dict[Key, State]:
-    """How each row stands, the last one of each key; reads only, so it may look on while a study writes."""
-    return {state.key: state for state, _ in _whole_lines(path, State)}
-
-
-def _whole_lines(path: Path, kind: type[Line]) -> Iterator[tuple[Line, int]]:
-    """Each line and where it ends. A half line at the end (a crash, or a writer at work) is left out."""
-    decoder = msgspec.json.Decoder(kind)
-    end = 0
-    try:
-        lines = path.open("rb")
-    except FileNotFoundError:
-        return
-    with lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                read = decoder.decode(line)
-            except msgspec.DecodeError as err:
-                raise DataError(
-                    f"'{path}' line {number} is not a row of this version: {err}; "
-                    f"choose another --out, or move that file away to grade again from the traces"
-                ) from err
-            end += len(line)
-            yield read, end
-
-
-class Journal:
-    """The one writer of a run's rows: it holds their lock, and only grows the file.
-
-    The last row of a key counts, so a failed one can be made good.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: dict[Key, Row] = {}
-        self._encoder = msgspec.json.Encoder()
-        private_folder(path.parent)
-        self._lock = FileLock.take(path)
-        try:
-            whole = 0
-            for row, end in _whole_lines(path, Row):
-                self.rows[row.key] = row
-                whole = end
-            self._file = os.fdopen(private_file(path, os.O_WRONLY | os.O_APPEND), "ab")
-            # Only the lock's holder may drop a half line: for anybody else it is a row being written.
-            self._file.truncate(whole)
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def append(self, row: Row) -> None:
-        try:
-            self._file.write(self._encoder.encode(row) + b"\n")
-            self._file.flush()
-        except OSError as err:
-            raise cannot_write(self.path, err) from err
-        self.rows[row.key] = row
-
-    def claimed(self) -> dict[str, int]:
-        """Tokens already accounted for, by trace."""
-        claimed: dict[str, int] = {}
-        for row in self.rows.values():
-            for key, tokens in row.claims.items():
-                claimed[key] = max(tokens, claimed.get(key, 0))
-        return claimed
-
-    def close(self) -> None:
-        # A full disk was reported when the row came; the half line is dropped when the journal is opened again.
-        with suppress(OSError):
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        with suppress(OSError):
-            self._file.close()
-        self._lock.release()
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def write_parquet(rows: Iterable[Row], path: Path) -> None:
-    """Rows as columns; nested fields as JSON text, so that any tool can read the file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
-    fields = [field for field in msgspec.structs.fields(Row) if field.name != "claims"]
-    schema = pa.schema([(field.name, kinds.get(field.type, pa.string())) for field in fields])
-    columns: dict[str, list[Any]] = {field.name: [] for field in fields}
-    for row in rows:
-        for name, values in columns.items():
-            value = getattr(row, name)
-            values.append(msgspec.json.encode(value).decode() if name in ("stages", "notes") else value)
-    with replacing(path) as file:
-        pq.write_table(pa.table(columns, schema=schema), file, compression="zstd")
-
-
-def read_parquet(path: Path) -> Mapping[str, Any]:
-    """The columns of a run as numpy arrays and lists."""
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except FileNotFoundError:
-        raise DataError(f"no rows at '{path}'; wanted the folder of a finished study") from None
-    except Exception as err:  # pyarrow's errors share no base below OSError and ValueError
-        raise DataError(f"cannot read '{path}' as rows of a study: {err}") from err
-    return {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}

@@ -9,17 +9,18 @@ missing or failed.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomli_w
 
 from thinkcap.core.engine import Engine, EngineCard
 from thinkcap.core.errors import ConfigError, EngineError
-from thinkcap.core.files import replace_text
+from thinkcap.core.files import replace_text, replacing
 from thinkcap.core.flow import drive
 from thinkcap.core.racing import together
 from thinkcap.core.types import Failed, Graded, Outcome, Sampling
@@ -28,13 +29,18 @@ from thinkcap.engines.served.running import opened
 from thinkcap.grading import Grader
 from thinkcap.policies import stages
 from thinkcap.policies.registry import facts, wants_other
+from thinkcap.statistics.arrays import Floats
+from thinkcap.study.columns import Stored, write_columns
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.derivable import gold_in_trace
 from thinkcap.study.folders import link_latest, refuse_other
-from thinkcap.study.plan import Cell, Key, plan
+from thinkcap.study.journal import COLUMNS, Journal, Rows
+from thinkcap.study.plan import Cell, Plan, plan
 from thinkcap.study.provenance import provenance
-from thinkcap.study.questions import write_questions
-from thinkcap.study.rows import Journal, Row, make_row, stands, steps_of, write_parquet
+from thinkcap.study.questions import FILE as CHAINS
+from thinkcap.study.questions import Cuts, write_questions
+from thinkcap.study.rows import make_row, steps_of
+from thinkcap.study.times import FILE as TIMES
 from thinkcap.study.times import read_times, write_times
 from thinkcap.study.values import FREE, Price
 from thinkcap.traces.lock import FileLock
@@ -64,14 +70,14 @@ class Result:
     """What a finished run left behind."""
 
     folder: Path
-    rows: tuple[Row, ...]
+    rows: Rows
     provenance: Mapping[str, Any]
     price: Price = FREE
     prefix_checks: Mapping[str, Any] | None = None
 
     @property
     def failed(self) -> int:
-        return sum(row.failed for row in self.rows)
+        return self.rows.failed
 
 
 Conclude = Callable[[Result], None]
@@ -98,7 +104,7 @@ async def run(
     refuse_other(folder, config.to_mapping())
     async with _engine(config, engine, tell) as bare:
         with (
-            Journal(rows) as journal,
+            Journal(rows, cells, config.prompts.hash) as journal,
             TraceStore.open(folder / "traces.sqlite", bare.card.fingerprint) as store,
         ):
             replace_text(folder / "study.toml", tomli_w.dumps(config.to_mapping()))
@@ -121,11 +127,11 @@ async def _engine(config: StudyConfig, given: Engine | None, tell: Tell) -> Asyn
         yield engine
 
 
-def answerable(cells: Sequence[Cell], card: EngineCard) -> None:
+def answerable(cells: Plan, card: EngineCard) -> None:
     """Refuses, by name, what needs a mode the model does not have; the least effort is no such mode by itself."""
     if "nothink" in card.modes:
         return
-    specs = {cell.spec.label: cell.spec for cell in cells}
+    specs = {spec.label: spec for spec, _ in cells.ways}
     needing = [
         label for label, s in specs.items() if facts(s).needs_nothink and (not card.least or s.name == "nothink")
     ]
@@ -153,7 +159,7 @@ def sampled(config: StudyConfig, card: EngineCard) -> StudyConfig:
 
 async def _run(
     config: StudyConfig,
-    cells: list[Cell],
+    cells: Plan,
     bare: Engine,
     store: TraceStore,
     journal: Journal,
@@ -161,30 +167,37 @@ async def _run(
 ) -> Result:
     started = time.time()
     folder = config.folder
-    remembering = Remembering(bare, store, claimed=journal.claimed(), online=config.online)
-    done = {key for key, row in journal.rows.items() if stands(row, Grader.version, config.prompts.hash)}
-    todo = [cell for cell in cells if cell.key not in done]
+    remembering = Remembering(bare, store, claimed=journal.standing.claimed, online=config.online)
+    todo = np.flatnonzero(~journal.standing.done)
     progress = Progress(total=len(cells), done=len(cells) - len(todo), resumed=len(cells) - len(todo))
     progress.where = getattr(bare, "status", None)
     width = config.concurrency or bare.card.concurrency
-    seconds = read_times(folder)
     async with Grader() as grader:
-        worker = _Worker(config, remembering, grader, journal, progress, seconds, watch)
-        try:
-            waiting = iter(todo)
-            await together(worker.work(waiting) for _ in range(min(width, len(todo))))
-        finally:
-            write_times(folder, [cell.key for cell in cells], seconds)
+        if len(todo) or not (folder / TIMES).is_file():
+            seconds = read_times(folder, cells)
+            worker = _Worker(config, cells, remembering, grader, journal, progress, seconds, watch)
+            try:
+                waiting = iter(todo.tolist())
+                await together(worker.work(waiting) for _ in range(min(width, len(todo))))
+            finally:
+                write_times(folder, cells, seconds)
         checks = None
         if config.verify_prefix:
             from thinkcap.study.verify import verify_prefix
 
             checks = await verify_prefix(bare, remembering, cells, config.verify_prefix)
-    rows = [journal.rows[cell.key] for cell in cells]
-    await write_questions(folder, cells, rows, remembering, Sampling(config.temperature, config.top_p))
+    if not journal.current or not _own_file(folder / CHAINS):
+        cuts = Cuts(cells)
+        # The columns say that they are made from all of the journal, so they take their place last.
+        with replacing(folder / COLUMNS) as file:
+            write_columns(cuts.noted(journal.rows.read(Stored)), file, journal.size)
+            await write_questions(folder, cuts, remembering, Sampling(config.temperature, config.top_p))
     about = provenance(config, bare.card, cells, started=started, concurrency=width)
-    write_parquet(rows, folder / "rows.parquet")
-    return Result(folder, tuple(rows), about, config.price, checks)
+    return Result(folder, journal.rows, about, config.price, checks)
+
+
+def _own_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 @dataclass(frozen=True)
@@ -192,24 +205,26 @@ class _Worker:
     """Takes cells from question to row."""
 
     config: StudyConfig
+    cells: Plan
     engine: Engine
     grader: Grader
     journal: Journal
     progress: Progress
-    seconds: dict[Key, float]
+    seconds: Floats
     watch: Watcher | None
 
-    async def work(self, waiting: Iterator[Cell]) -> None:
+    async def work(self, waiting: Iterator[int]) -> None:
         """One lane: whichever cell is next, until none is left."""
-        for cell in waiting:
-            self._keep(cell, await self._outcome(cell))
+        for place in waiting:
+            cell = self.cells[place]
+            self._keep(place, cell, await self._outcome(cell))
 
-    def _keep(self, cell: Cell, outcome: Outcome) -> None:
+    def _keep(self, place: int, cell: Cell, outcome: Outcome) -> None:
         drawn = Sampling(self.config.temperature, self.config.top_p, cell.seed)
         about = {"model": self.engine.card.model, "prompts": self.config.prompts.hash}
         row = make_row(cell, outcome, sampling=drawn, **about)
-        self.journal.append(row)
-        self.seconds[cell.key] = sum(step.completion.wall_s for step in steps_of(outcome))
+        self.journal.append(row, place)
+        self.seconds[place] = sum(step.completion.wall_s for step in steps_of(outcome))
         self.progress.done += 1
         self.progress.failed += row.failed
         self.progress.tokens += row.tokens_generated

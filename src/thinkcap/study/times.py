@@ -6,34 +6,51 @@ An answer's time is that of its calls together; a chain that was cut counts by i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
-from thinkcap.study.plan import Key
-from thinkcap.study.rows import read_parquet
+from thinkcap.statistics.arrays import Floats
+from thinkcap.study.columns import read_columns
+from thinkcap.study.plan import MISSING, Plan
 
 FILE = "times.parquet"
 KEYS = ("task", "question", "policy", "budget", "seed")
+_TEXTS = KEYS[:3]
+NUMBERS = KEYS[3:]
 
 
-def read_times(folder: Path) -> dict[Key, float]:
-    """What an earlier part of the run took; nothing where that is not known, for it only costs a column."""
+def read_times(folder: Path, plan: Plan) -> Floats:
+    """What an earlier part of the run took, by place in the plan; nan where that is not known, for it only costs
+    a column."""
+    seconds = np.full(len(plan), np.nan)
     try:
-        columns = read_parquet(folder / FILE)
-        rows = zip(*(columns[name].tolist() for name in (*KEYS, "wall_s")), strict=True)
-        return {tuple(key): seconds for *key, seconds in rows if seconds == seconds}
-    except (DataError, KeyError, AttributeError):
-        return {}
+        columns = read_columns(folder / FILE, (*KEYS, "wall_s"))
+        texts = [columns.text(name) for name in _TEXTS]
+        keys = [*(text.codes for text in texts), *(columns.number(name).astype(np.int64) for name in NUMBERS)]
+        places = plan.places(keys, [text.texts for text in texts])
+        known = places != MISSING
+        seconds[places[known]] = columns.number("wall_s").astype(np.float64)[known]
+    except (DataError, ValueError):
+        pass
+    return seconds
 
 
-def write_times(folder: Path, keys: Iterable[Key], seconds: Mapping[Key, float]) -> None:
+def write_times(folder: Path, plan: Plan, seconds: Floats) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    keys = list(keys)
-    columns = dict(zip(KEYS, zip(*keys, strict=True), strict=True))
-    times = pa.table({**columns, "wall_s": pa.array([seconds.get(key) for key in keys], pa.float64())})
+    each = np.tile(np.arange(len(plan.asked)), len(plan.ways))
+    way = np.repeat(np.arange(len(plan.ways)), len(plan.asked))
+    columns = {
+        "task": pa.array([a.task.name for a in plan.asked]).take(each),
+        "question": pa.array([a.question.id for a in plan.asked]).take(each),
+        "policy": pa.array([spec.label for spec, _ in plan.ways]).take(way),
+        "budget": pa.array([budget for _, budget in plan.ways]).take(way),
+        "seed": pa.array([a.seed for a in plan.asked]).take(each),
+        "wall_s": pa.array(seconds, from_pandas=True),
+    }
     with replacing(folder / FILE) as file:
-        pq.write_table(times, file, compression="zstd")
+        pq.write_table(pa.table(columns), file, compression="zstd")

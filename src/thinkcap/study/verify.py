@@ -3,23 +3,22 @@ ones. Batched greedy decoding is not bitwise stable on real engines, so this is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.types import GREEDY, Question, Request
-from thinkcap.study.plan import Cell
+from thinkcap.study.plan import Plan
 
 
-async def verify_prefix(engine: Engine, remembering: Engine, cells: Sequence[Cell], count: int) -> dict[str, Any]:
+async def verify_prefix(engine: Engine, remembering: Engine, cells: Plan, count: int) -> dict[str, Any]:
     """Agreement over `count` questions in both modes, at half of the largest budget."""
     if engine.card.transport != "ids":
         return {"checked": 0, "reason": "this engine gives no token ids, so nothing is ever cut"}
-    largest = max(cell.budget for cell in cells)
+    largest = max(budget for _, budget in cells.ways)
     questions: dict[str, Question] = {}
-    for cell in cells:
-        questions.setdefault(cell.question.id, cell.question)
+    for asking in cells.asked:
+        questions.setdefault(asking.question.id, asking.question)
     checked = cut_same = continued = continued_same = 0
     for question in list(questions.values())[:count]:
         for mode in engine.card.modes:

@@ -19,6 +19,7 @@ from thinkcap.logs.modes import split_label
 from thinkcap.logs.reading import Log, printable
 from thinkcap.logs.said import Found, Said
 from thinkcap.study import times
+from thinkcap.study.columns import Coded, Columns, read_columns
 
 _CODED = ("question", "task", "model", "policy", "verdict", "gold_hash")
 _NEEDED = (*_CODED, "budget", "seed", "ended", "tokens_charged")
@@ -93,31 +94,10 @@ def provenance_fields(about: Mapping[str, Any]) -> dict[str, str]:
     return {k: v for k, v in found.items() if v}
 
 
-def _is_coded(column: Any) -> bool:
-    return hasattr(column.type, "index_type")
-
-
-class _Coded:
-    """A text column as codes and the texts they stand for."""
-
-    def __init__(self, column: Any) -> None:
-        coded = column.unify_dictionaries().combine_chunks() if _is_coded(column) else column.combine_chunks()
-        coded = coded if _is_coded(coded) else coded.dictionary_encode()
-        self.codes: NDArray[np.int64] = np.asarray(coded.indices.fill_null(-1), dtype=np.int64)
-        self.texts: list[str] = coded.dictionary.to_pylist()
-
-    def of(self, row: int) -> str:
-        return self.texts[int(self.codes[row])]
-
-    def are(self, rows: NDArray[np.int64], word: str) -> NDArray[np.bool_]:
-        code = self.texts.index(word) if word in self.texts else -2
-        return np.asarray(self.codes[rows] == code)
-
-
 def _arms(
     table: Any, file: Path, questions: Questions, only: str | None, run: str, provenance: Mapping[str, str]
 ) -> tuple[list[Arm], list[str]]:
-    text = {n: _Coded(table[n]) for n in _CODED}
+    text = {n: Coded(table[n]) for n in _CODED}
     counts = ("budget", "seed", "tokens_charged", "calls", "tokens_think")
     number = {n: table[n].to_numpy().astype(np.int64) for n in counts if n in table.column_names}
     ended = table["ended"].to_numpy(zero_copy_only=False).astype(np.bool_)
@@ -127,10 +107,10 @@ def _arms(
     ids = questions.codes(text["question"].texts)[text["question"].codes]
     golds = np.array([_hash(t) for t in text["gold_hash"].texts], dtype=np.uint64)[text["gold_hash"].codes]
     keys = [text["model"].codes, text["task"].codes, text["policy"].codes, number["budget"], number["seed"]]
-    extra = {n: _Coded(table[n]) for n in ("group", "stage") if n in table.column_names}
+    extra = {n: Coded(table[n]) for n in ("group", "stage") if n in table.column_names}
     if "stage" in extra:
         extra["stage"].texts = ["answer" if t in _ANSWER_PASS else t for t in extra["stage"].texts]
-    notes = _Coded(table["notes"]) if "notes" in table.column_names else None
+    notes = Coded(table["notes"]) if "notes" in table.column_names else None
     seconds = _seconds(table, file.with_name(times.FILE))
     group, starts = _grouped(keys)
     arms = []
@@ -156,7 +136,7 @@ def _arms(
             file=run,
             provenance=provenance,
             question=ids[graded],
-            verdict=np.where(text["verdict"].are(graded, "right"), RIGHT, WRONG).astype(np.int8),
+            verdict=np.where(text["verdict"].are("right", graded), RIGHT, WRONG).astype(np.int8),
             tokens=number["tokens_charged"][graded],
             ended=ended[graded],
             criterion="end-of-turn token",
@@ -168,7 +148,7 @@ def _arms(
             failed=len(rows) - len(graded),
             options=options,
             stages=_stages(table, graded, number.get("calls"), policy, budget),
-            unreadable=int(text["verdict"].are(graded, "unreadable").sum()),
+            unreadable=int(text["verdict"].are("unreadable", graded).sum()),
             extra=columns,
         )
         _refuse_repeats(arm, questions, file)
@@ -181,18 +161,27 @@ def _arms(
 
 def _seconds(table: Any, file: Path) -> NDArray[np.float64] | None:
     """How long each row took, where the file beside the rows tells of these very rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        timed = pq.read_table(file)
-        same = all(timed[name].equals(table[name].cast(timed[name].type)) for name in times.KEYS)
-        return np.asarray(timed["wall_s"], dtype=np.float64) if same else None
-    except (pa.ArrowException, OSError, KeyError, ValueError):
+        timed = read_columns(file, (*times.KEYS, "wall_s"))
+        here = Columns(table, file)
+        if len(timed) != len(here) or not all(_same(here, timed, name) for name in times.KEYS):
+            return None
+        return timed.number("wall_s").astype(np.float64)
+    except (DataError, ValueError):
         return None
 
 
-def _noted(notes: _Coded | None, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def _same(here: Columns, there: Columns, name: str) -> bool:
+    """Whether a column says the same in both; texts are compared once each, not row by row."""
+    if name in times.NUMBERS:
+        return np.array_equal(here.number(name), there.number(name))
+    ours, theirs = here.text(name), there.text(name)
+    known = {text: code for code, text in enumerate(ours.texts)}
+    translated = np.array([*(known.get(text, -2) for text in theirs.texts), -1], dtype=np.int64)
+    return np.array_equal(ours.codes, translated[theirs.codes])
+
+
+def _noted(notes: Coded | None, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Notes that every row of an arm has. A trace that was not handed on named nothing to the answer pass."""
     if notes is None or all(notes.texts[code] == "{}" for code in np.unique(notes.codes[rows]) if code >= 0):
         return {}

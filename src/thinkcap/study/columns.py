@@ -1,0 +1,127 @@
+"""The rows of a run as columns: texts as codes, numbers as arrays, written in batches and read a few at a time.
+
+found = read_columns(folder / "rows.parquet", ("policy", "budget", "verdict"))
+found.text("policy").of(0), found.number("budget")[0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from thinkcap.core.errors import DataError
+from thinkcap.core.files import replacing
+from thinkcap.statistics.arrays import Ints
+from thinkcap.study.rows import Row
+
+_BATCH = 1 << 16
+"""Rows that are Python objects at one time while columns are written."""
+_AS_JSON = ("stages", "notes")
+"""Nested fields are JSON text, as they stand in the journal, so that any tool can read the file."""
+_LEFT_OUT = ("claims",)
+JOURNAL = b"thinkcap.journal"
+"""Names, in the file itself, how many bytes of the journal its rows were made from."""
+
+_FIELDS = [field for field in msgspec.structs.fields(Row) if field.name not in _LEFT_OUT]
+Stored: type[msgspec.Struct] = msgspec.defstruct(
+    "Stored",
+    [
+        (f.name, msgspec.Raw if f.name in _AS_JSON else f.type, *(() if f.required else (f.default,)))
+        for f in _FIELDS
+    ],
+    kw_only=True,
+)
+"""A row of the journal as the columns want it."""
+
+
+def write_columns(lines: Iterable[msgspec.Struct], file: BinaryIO, journal: int = 0) -> None:
+    """Rows as `Stored`, a batch at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+    schema = pa.schema([(field.name, kinds.get(field.type, pa.string())) for field in _FIELDS])
+    schema = schema.with_metadata({JOURNAL: str(journal).encode()})
+    nested = [at for at, field in enumerate(_FIELDS) if field.name in _AS_JSON]
+    lines = iter(lines)
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        while batch := [msgspec.structs.astuple(line) for line in islice(lines, _BATCH)]:
+            columns: list[Sequence[Any]] = list(zip(*batch, strict=True))
+            for at in nested:
+                columns[at] = [str(raw, "utf-8") for raw in columns[at]]
+            arrays = [pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def write_parquet(rows: Iterable[Row], path: Path) -> None:
+    """Rows that were made elsewhere than in a journal."""
+    encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Stored)
+    with replacing(path) as file:
+        write_columns((decoder.decode(encoder.encode(row)) for row in rows), file)
+
+
+class Coded:
+    """A text column as codes (-1 where there is none) and the texts they stand for."""
+
+    def __init__(self, column: Any) -> None:
+        coded = column.unify_dictionaries().combine_chunks() if is_coded(column) else column.combine_chunks()
+        coded = coded if is_coded(coded) else coded.dictionary_encode()
+        self.codes: Ints = np.asarray(coded.indices.fill_null(-1), dtype=np.int64)
+        self.texts: list[str] = coded.dictionary.to_pylist()
+
+    def of(self, row: int) -> str:
+        return self.texts[int(self.codes[row])]
+
+    def are(self, word: str, rows: Ints | slice = slice(None)) -> NDArray[np.bool_]:
+        code = self.texts.index(word) if word in self.texts else -2
+        return np.asarray(self.codes[rows] == code)
+
+
+def is_coded(column: Any) -> bool:
+    return hasattr(column.type, "index_type")
+
+
+class Columns:
+    """Some columns of a run. A column that holds something else than it should is refused by name."""
+
+    def __init__(self, table: Any, path: Path) -> None:
+        self.table, self._path = table, path
+        self.metadata: Mapping[bytes, bytes] = table.schema.metadata or {}
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def text(self, name: str) -> Coded:
+        try:
+            return Coded(self.table[name])
+        except (KeyError, TypeError, ValueError, AttributeError, NotImplementedError) as err:
+            raise self._wrong(name, err) from err
+
+    def number(self, name: str) -> NDArray[Any]:
+        try:
+            return np.asarray(self.table[name].to_numpy(zero_copy_only=False))
+        except (KeyError, TypeError, ValueError) as err:
+            raise self._wrong(name, err) from err
+
+    def _wrong(self, name: str, err: Exception) -> DataError:
+        return DataError(f"'{self._path}', column '{name}': not as a study writes it ({err}); run the study again")
+
+
+def read_columns(path: Path, names: Sequence[str]) -> Columns:
+    """These columns and no others, texts never as Python objects."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, read_dictionary=list(names)) as file:
+            return Columns(file.read(columns=list(names)), path)
+    except FileNotFoundError:
+        raise DataError(f"no rows at '{path}'; wanted the folder of a finished study") from None
+    except (pa.ArrowException, OSError, ValueError, KeyError) as err:
+        raise DataError(f"cannot read '{path}' as rows of a study: {err}") from err
