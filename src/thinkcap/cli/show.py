@@ -52,11 +52,10 @@ class _Line:
             return
         self._last = now
         spent = max(1e-6, now - progress.started)
-        fresh = progress.done - progress.resumed
-        left = (progress.total - progress.done) * spent / max(1, fresh)
+        left = progress.left()
         text = (
-            f"{progress.done}/{progress.total} rows, {progress.tokens / spent:,.0f} tokens/s, "
-            f"{left:,.0f} s left"
+            f"{progress.done}/{progress.total} rows, {progress.tokens / spent:,.0f} tokens/s"
+            + (f", {left:,.0f} s left" if left is not None else "")
             + (f", {progress.failed} failed" if progress.failed else "")
             + (f", {progress.where()}" if progress.where else "")
         )

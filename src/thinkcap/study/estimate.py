@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.folders import refuse_other
 from thinkcap.study.journal import standing
+from thinkcap.study.pace import CUTS
 from thinkcap.study.plan import Plan, plan
 from thinkcap.study.values import FREE
 from thinkcap.traces.store import TraceStore
-
-# Policies that are nothing but a cut of one mode's trace: one generation at the largest budget serves them all.
-_CUTS: Mapping[str, str] = {"nothink": "nothink", "think": "think", "think[heuristic]": "think"}
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def _at_most(cells: Plan, *, shared: bool) -> int:
     longest: dict[str, int] = {}
     each = 0
     for spec, budget in cells.ways:
-        mode = _CUTS.get(spec.label)
+        mode = CUTS.get(spec.label)
         if shared and mode is not None:
             longest[mode] = max(longest.get(mode, 0), budget)
         else:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tomli_w
 
 from thinkcap.core.engine import Engine, EngineCard
@@ -35,6 +34,7 @@ from thinkcap.study.config import StudyConfig
 from thinkcap.study.derivable import gold_in_trace
 from thinkcap.study.folders import link_latest, refuse_other
 from thinkcap.study.journal import COLUMNS, Journal, Rows
+from thinkcap.study.pace import Pace, order
 from thinkcap.study.plan import Cell, Plan, plan
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import FILE as CHAINS
@@ -60,6 +60,8 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
     where: Callable[[], str] | None = None
     """Says where the engines are, for engines that are in many places."""
+    left: Callable[[], float | None] = lambda: None
+    """Seconds still to go; None while nothing is known."""
 
 
 Watcher = Callable[[Progress], None]
@@ -168,17 +170,20 @@ async def _run(
     started = time.time()
     folder = config.folder
     remembering = Remembering(bare, store, claimed=journal.standing.claimed, online=config.online)
-    todo = np.flatnonzero(~journal.standing.done)
-    progress = Progress(total=len(cells), done=len(cells) - len(todo), resumed=len(cells) - len(todo))
+    todo = len(cells) - int(journal.standing.done.sum())
+    progress = Progress(total=len(cells), done=len(cells) - todo, resumed=len(cells) - todo)
     progress.where = getattr(bare, "status", None)
     width = config.concurrency or bare.card.concurrency
     async with Grader() as grader:
-        if len(todo) or not (folder / TIMES).is_file():
+        if todo or not (folder / TIMES).is_file():
             seconds = read_times(folder, cells)
-            worker = _Worker(config, cells, remembering, grader, journal, progress, seconds, watch)
+            missing = (~journal.standing.done).reshape(len(cells.ways), len(cells.asked)).sum(axis=1)
+            pace = Pace(cells.ways, missing, min(width, todo), online=config.online)
+            progress.left = pace.seconds_left
+            worker = _Worker(config, cells, remembering, grader, journal, progress, pace, seconds, watch)
             try:
-                waiting = iter(todo.tolist())
-                await together(worker.work(waiting) for _ in range(min(width, len(todo))))
+                waiting = order(cells, journal.standing.done, width)
+                await together(worker.work(waiting) for _ in range(min(width, todo)))
             finally:
                 write_times(folder, cells, seconds)
         checks = None
@@ -210,14 +215,19 @@ class _Worker:
     grader: Grader
     journal: Journal
     progress: Progress
+    pace: Pace
     seconds: Floats
     watch: Watcher | None
 
     async def work(self, waiting: Iterator[int]) -> None:
         """One lane: whichever cell is next, until none is left."""
         for place in waiting:
-            cell = self.cells[place]
-            self._keep(place, cell, await self._outcome(cell))
+            cell, way, started = self.cells[place], place // len(self.cells.asked), time.monotonic()
+            self.pace.begins(way)
+            outcome = await self._outcome(cell)
+            written = sum(step.completion.fresh for step in steps_of(outcome))
+            self.pace.ends(way, written, time.monotonic() - started)
+            self._keep(place, cell, outcome)
 
     def _keep(self, place: int, cell: Cell, outcome: Outcome) -> None:
         drawn = Sampling(self.config.temperature, self.config.top_p, cell.seed)

@@ -1,0 +1,152 @@
+"""What a study says of the time it still takes, against the time it took, on simulated lanes."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pytest
+
+from thinkcap.core.types import Question
+from thinkcap.policies.registry import parse
+from thinkcap.study.pace import Pace, order
+from thinkcap.study.plan import Asking, Plan
+from thinkcap.tasks.task import Task
+
+Cost = Callable[[str, int, int], int]
+"""Policy, budget and question in, tokens out."""
+Speed = Callable[[float, float], float]
+"""The time and seconds of work in, seconds it takes out."""
+
+
+def planned(policies: str, budgets: tuple[int, ...], questions: int) -> Plan:
+    asked = [Question(f"q{i}", ()) for i in range(questions)]
+    task = Task("t", tuple(asked), {}, "")
+    ways = [(parse(name), budget) for budget in sorted(budgets, reverse=True) for name in policies.split()]
+    return Plan(ways, [Asking(task, q, 0, q) for q in asked])
+
+
+def lengths(seed: int, mean: float, spread: float) -> list[int]:
+    rng = Random(seed)
+    return [max(1, int(mean * rng.lognormvariate(-spread * spread / 2, spread))) for _ in range(3000)]
+
+
+THOUGHT, ANSWER = lengths(1, 700, 0.9), lengths(2, 60, 0.6)
+
+
+def shared(largest: int) -> Cost:
+    """Chains are written once, at the largest budget; what follows a cut is written at every budget."""
+
+    def tokens(policy: str, budget: int, question: int) -> int:
+        chain = THOUGHT[question] if policy == "think" else ANSWER[question]
+        if policy in ("think", "nothink"):
+            return min(budget, chain) if budget == largest else 0
+        return min(budget // 4, 24) if THOUGHT[question] > budget else 0
+
+    return tokens
+
+
+def online(policy: str, budget: int, question: int) -> int:
+    return min(budget, (THOUGHT if policy == "think" else ANSWER)[question])
+
+
+def even(now: float, work_s: float) -> float:
+    return work_s
+
+
+def warming(now: float, work_s: float) -> float:
+    """Three times slower for the first ten seconds."""
+    slow_s = max(0.0, 10.0 - now)
+    return 3 * work_s if 3 * work_s <= slow_s else work_s + slow_s * 2 / 3
+
+
+def simulated(plan: Plan, tokens: Cost, lanes: int, speed: Speed, row_s: float) -> list[tuple[float, float]]:
+    """(time, seconds left as they were told) after every row; the last time is the end."""
+    now = 0.0
+    n = len(plan.asked)
+    alone = tokens is online
+    pace = Pace(plan.ways, [n] * len(plan.ways), lanes, online=alone, clock=lambda: now)
+    waiting = order(plan, np.zeros(len(plan), dtype=np.bool_), lanes)
+    running: list[tuple[float, int, float, int]] = []
+    told = []
+
+    def begin() -> None:
+        place = next(waiting, None)
+        if place is not None:
+            way, question = divmod(place, n)
+            written = tokens(plan.ways[way][0].label, plan.ways[way][1], question)
+            pace.begins(way)
+            heapq.heappush(running, (now + speed(now, written * 0.02 + row_s), place, now, written))
+
+    for _ in range(lanes):
+        begin()
+    while running:
+        now, place, started, written = heapq.heappop(running)
+        pace.ends(place // n, written, now - started)
+        begin()
+        told.append((now, pace.seconds_left() or 0.0))
+    return told
+
+
+CASES: dict[str, tuple[str, tuple[int, ...], int, Cost, Speed, float]] = {
+    "chains first, then cuts of them": (
+        "nothink think close",
+        (256, 512, 1024, 2048),
+        400,
+        shared(2048),
+        even,
+        0.01,
+    ),
+    "one budget, one mode long and one short": (
+        "nothink think",
+        (2048,),
+        600,
+        shared(2048),
+        even,
+        0.01,
+    ),
+    "every budget online": ("nothink think", (128, 512, 2048), 300, online, even, 0.01),
+    "three times slower for the first ten seconds": (
+        "nothink think close",
+        (256, 1024),
+        900,
+        shared(1024),
+        warming,
+        0.01,
+    ),
+    "rows that cost more than their tokens": (
+        "nothink think close",
+        (64, 128, 256, 512),
+        900,
+        shared(512),
+        even,
+        1.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_time_left_is_right_within_half_after_the_first_tenth(case: str) -> None:
+    policies, budgets, questions, tokens, speed, row_s = CASES[case]
+    told = simulated(planned(policies, budgets, questions), tokens, 32, speed, row_s)
+    end = told[-1][0]
+    checked = [(now, left, end - now) for now, left in told if 0.1 * end <= now <= 0.9 * end]
+    assert checked
+    wrong = [
+        (round(now), round(left), round(true)) for now, left, true in checked if not 1 / 1.5 <= left / true <= 1.5
+    ]
+    assert not wrong, f"{len(wrong)} of {len(checked)} estimates, the first (at, told, true): {wrong[:3]}"
+
+
+def test_every_cell_is_run_once_and_a_resumed_study_keeps_the_order() -> None:
+    plan = planned("nothink think", (64, 512), 200)
+    whole = list(order(plan, np.zeros(len(plan), dtype=np.bool_), 8))
+    assert sorted(whole) == list(range(len(plan)))
+    assert {plan[place].spec.label for place in whole[:16]} == {"think"}
+    done = np.zeros(len(plan), dtype=np.bool_)
+    done[whole[:333]] = True
+    rest = list(order(plan, done, 8))
+    assert sorted(rest) == sorted(whole[333:])
+    assert min(plan[place].budget for place in whole[:48]) == 512
