@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from page import written
-from thinkcap.study.rows import read_parquet
 
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "training" / "hybrid" / "rows"
@@ -39,7 +39,8 @@ class Arms:
     """Right, ended and tokens of every question, by policy and cap."""
 
     def __init__(self, run: Path) -> None:
-        self._rows = {name: np.asarray(values) for name, values in read_parquet(run / "rows.parquet").items()}
+        table = pq.read_table(run / "rows.parquet")
+        self._rows = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
 
     def of(self, task: str, policy: str, cap: int) -> tuple[Any, Any, Any] | None:
         rows = self._rows

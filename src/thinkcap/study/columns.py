@@ -87,7 +87,7 @@ def is_coded(column: Any) -> bool:
     return hasattr(column.type, "index_type")
 
 
-class Columns:
+class RowColumns:
     """Some columns of a run. A column that holds something else than it should is refused by name."""
 
     def __init__(self, table: Any, path: Path) -> None:
@@ -113,14 +113,14 @@ class Columns:
         return DataError(f"'{self._path}', column '{name}': not as a study writes it ({err}); run the study again")
 
 
-def read_columns(path: Path, names: Sequence[str]) -> Columns:
+def read_columns(path: Path, names: Sequence[str]) -> RowColumns:
     """These columns and no others, texts never as Python objects."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path, read_dictionary=list(names)) as file:
-            return Columns(file.read(columns=list(names)), path)
+            return RowColumns(file.read(columns=list(names)), path)
     except FileNotFoundError:
         raise DataError(f"no rows at '{path}'; wanted the folder of a finished study") from None
     except (pa.ArrowException, OSError, ValueError, KeyError) as err:

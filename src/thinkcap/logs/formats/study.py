@@ -19,7 +19,7 @@ from thinkcap.logs.modes import split_label
 from thinkcap.logs.reading import Log, printable
 from thinkcap.logs.said import Found, Said
 from thinkcap.study import times
-from thinkcap.study.columns import Coded, Columns, read_columns
+from thinkcap.study.columns import Coded, RowColumns, read_columns
 
 _CODED = ("question", "task", "model", "policy", "verdict", "gold_hash")
 _NEEDED = (*_CODED, "budget", "seed", "ended", "tokens_charged")
@@ -163,7 +163,7 @@ def _seconds(table: Any, file: Path) -> NDArray[np.float64] | None:
     """How long each row took, where the file beside the rows tells of these very rows."""
     try:
         timed = read_columns(file, (*times.KEYS, "wall_s"))
-        here = Columns(table, file)
+        here = RowColumns(table, file)
         if len(timed) != len(here) or not all(_same(here, timed, name) for name in times.KEYS):
             return None
         return timed.number("wall_s").astype(np.float64)
@@ -171,7 +171,7 @@ def _seconds(table: Any, file: Path) -> NDArray[np.float64] | None:
         return None
 
 
-def _same(here: Columns, there: Columns, name: str) -> bool:
+def _same(here: RowColumns, there: RowColumns, name: str) -> bool:
     """Whether a column says the same in both; texts are compared once each, not row by row."""
     if name in times.NUMBERS:
         return np.array_equal(here.number(name), there.number(name))
