@@ -31,7 +31,7 @@ from thinkcap.policies.registry import PolicySpec
 from thinkcap.study.columns import Stored, write_columns
 from thinkcap.study.config import DENSE, StudyConfig
 from thinkcap.study.journal import COLUMNS, Journal
-from thinkcap.study.plan import Cell, Cells, plan
+from thinkcap.study.plan import Cell, StudyPlan, plan
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import FILE, Asked, Chain
 from thinkcap.study.rows import Row, StageRow
@@ -131,7 +131,7 @@ def make(folder: Path, count: int) -> StudyConfig:
     return config
 
 
-def _lines(cells: Cells, chains: list[Chained], prompts: str) -> Iterator[bytes]:
+def _lines(cells: StudyPlan, chains: list[Chained], prompts: str) -> Iterator[bytes]:
     encode = msgspec.json.Encoder().encode
     for at, cell in enumerate(cells):
         yield encode(chains[at % len(chains)].row(cell, prompts)) + b"\n"

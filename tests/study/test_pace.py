@@ -12,7 +12,7 @@ import pytest
 from thinkcap.core.types import Question
 from thinkcap.policies.registry import parse
 from thinkcap.study.pace import Pace, order
-from thinkcap.study.plan import Asking, Cells
+from thinkcap.study.plan import Asking, StudyPlan
 from thinkcap.tasks.task import Task
 
 Cost = Callable[[str, int, int], int]
@@ -21,11 +21,11 @@ Speed = Callable[[float, float], float]
 """The time and seconds of work in, seconds it takes out."""
 
 
-def planned(policies: str, budgets: tuple[int, ...], questions: int) -> Cells:
+def planned(policies: str, budgets: tuple[int, ...], questions: int) -> StudyPlan:
     asked = [Question(f"q{i}", ()) for i in range(questions)]
     task = Task("t", tuple(asked), {}, "")
     ways = [(parse(name), budget) for budget in sorted(budgets, reverse=True) for name in policies.split()]
-    return Cells(ways, [Asking(task, q, 0, q) for q in asked])
+    return StudyPlan(ways, [Asking(task, q, 0, q) for q in asked])
 
 
 def lengths(seed: int, mean: float, spread: float) -> list[int]:
@@ -62,7 +62,7 @@ def warming(now: float, work_s: float) -> float:
     return 3 * work_s if 3 * work_s <= slow_s else work_s + slow_s * 2 / 3
 
 
-def simulated(plan: Cells, tokens: Cost, lanes: int, speed: Speed, row_s: float) -> list[tuple[float, float]]:
+def simulated(plan: StudyPlan, tokens: Cost, lanes: int, speed: Speed, row_s: float) -> list[tuple[float, float]]:
     """(time, seconds left as they were told) after every row; the last time is the end."""
     now = 0.0
     n = len(plan.asked)

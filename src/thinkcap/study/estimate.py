@@ -9,7 +9,7 @@ from thinkcap.study.config import StudyConfig
 from thinkcap.study.folders import refuse_other
 from thinkcap.study.journal import standing
 from thinkcap.study.pace import CUTS
-from thinkcap.study.plan import Cells, plan
+from thinkcap.study.plan import StudyPlan, plan
 from thinkcap.study.values import FREE
 from thinkcap.traces.store import TraceStore
 
@@ -62,7 +62,7 @@ def estimate(config: StudyConfig) -> Estimate:
     )
 
 
-def _at_most(cells: Cells, *, shared: bool) -> int:
+def _at_most(cells: StudyPlan, *, shared: bool) -> int:
     """Tokens for one question under every policy and budget, times the questions."""
     longest: dict[str, int] = {}
     each = 0

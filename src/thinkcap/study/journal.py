@@ -27,7 +27,7 @@ from thinkcap.core.files import cannot_write, private_file, private_folder
 from thinkcap.grading import Grader
 from thinkcap.statistics.arrays import Bools, Ints
 from thinkcap.study.columns import JOURNAL, read_columns
-from thinkcap.study.plan import MISSING, Cells
+from thinkcap.study.plan import MISSING, StudyPlan
 from thinkcap.study.rows import Row, State, stands
 from thinkcap.traces.lock import FileLock
 
@@ -57,13 +57,13 @@ class Standing:
     """Tokens already accounted for, by trace."""
 
 
-def standing(path: Path, plan: Cells, prompts: str) -> Standing:
+def standing(path: Path, plan: StudyPlan, prompts: str) -> Standing:
     """How the rows stand; reads only, so it may look on while a study writes."""
     found = _of_columns(path, plan, prompts)
     return found if found is not None else _of_lines(path, plan, prompts)
 
 
-def _of_columns(path: Path, plan: Cells, prompts: str) -> Standing | None:
+def _of_columns(path: Path, plan: StudyPlan, prompts: str) -> Standing | None:
     """From the columns beside the journal, where they were made from all of it and hold this very plan."""
     beside = path.with_name(COLUMNS)
     try:
@@ -85,7 +85,7 @@ def _of_columns(path: Path, plan: Cells, prompts: str) -> Standing | None:
     return Standing(ours & ~failed, failed, np.ones(len(plan), dtype=np.bool_), size)
 
 
-def _of_lines(path: Path, plan: Cells, prompts: str) -> Standing:
+def _of_lines(path: Path, plan: StudyPlan, prompts: str) -> Standing:
     n = len(plan)
     starts, lengths = np.full(n, MISSING, dtype=np.int64), np.zeros(n, dtype=np.int32)
     found = Standing(np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.bool_), 0, (starts, lengths))
@@ -129,7 +129,7 @@ def _whole_lines(path: Path, kind: type[_Kind]) -> Iterator[tuple[_Kind, int, in
 class Rows(Sequence[Row]):
     """The rows of a plan that there are, in its order, each read when it is asked for."""
 
-    def __init__(self, path: Path, plan: Cells, found: Standing, prompts: str) -> None:
+    def __init__(self, path: Path, plan: StudyPlan, found: Standing, prompts: str) -> None:
         self._path, self._plan, self._standing, self._prompts = path, plan, found, prompts
 
     @property
@@ -181,7 +181,7 @@ class Journal:
     The last row of a key counts, so a failed one can be made good.
     """
 
-    def __init__(self, path: Path, plan: Cells, prompts: str) -> None:
+    def __init__(self, path: Path, plan: StudyPlan, prompts: str) -> None:
         self.path = path
         self._encoder = msgspec.json.Encoder()
         private_folder(path.parent)

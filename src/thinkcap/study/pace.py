@@ -20,7 +20,7 @@ import numpy as np
 
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.statistics.arrays import Bools, Floats, Ints
-from thinkcap.study.plan import Cells
+from thinkcap.study.plan import StudyPlan
 
 CUTS: Mapping[str, str] = {"nothink": "nothink", "think": "think", "think[heuristic]": "think"}
 """Policies that are nothing but a cut of one mode's trace: a generation at the largest budget serves them all."""
@@ -39,7 +39,7 @@ def free(ways: Sequence[tuple[PolicySpec, int]], *, online: bool = False) -> Boo
     return np.array(found, dtype=np.bool_)
 
 
-def order(plan: Cells, done: Bools, lanes: int) -> Iterator[int]:
+def order(plan: StudyPlan, done: Bools, lanes: int) -> Iterator[int]:
     """The places still to be done: large budgets first and whole chains before what is cut from them, so that the
     last rows are short ones and lanes run empty together."""
     width = len(plan.asked)

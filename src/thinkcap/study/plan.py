@@ -56,7 +56,7 @@ class Cell:
         return (self.task.name, self.question.id, self.spec.label, self.budget, self.seed)
 
 
-class Cells(Sequence[Cell]):
+class StudyPlan(Sequence[Cell]):
     """All cells, largest budget first, so that one generation serves every smaller budget."""
 
     def __init__(self, ways: Iterable[tuple[PolicySpec, int]], asked: Iterable[Asking]) -> None:
@@ -111,7 +111,7 @@ def _looked_up(columns: Sequence[Ints], find: Callable[..., int | None]) -> Ints
     return np.array([MISSING if at is None else at for at in found], dtype=np.int64)[number]
 
 
-def plan(config: StudyConfig) -> Cells:
+def plan(config: StudyConfig) -> StudyPlan:
     if (config.map or config.kind) and not any(map(is_file, config.tasks)):
         raise ConfigError("--map and --kind are for a file of your own questions; the tasks name none")
     take = partial(load, data=config.data, limit=config.limit, offset=config.offset, columns=config.map)
@@ -125,7 +125,7 @@ def plan(config: StudyConfig) -> Cells:
         for seed, task in loaded
         for question, other in zip(task.questions, (*task.questions[1:], *task.questions[:1]), strict=True)
     ]
-    found = Cells(config.cells, asked)
+    found = StudyPlan(config.cells, asked)
     if not found:
         raise ConfigError("the study has no question to ask; look at --limit and --offset")
     return found

@@ -17,13 +17,13 @@ from typing import Any
 from thinkcap.core.engine import EngineCard
 from thinkcap.grading import Grader
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.plan import Cells
+from thinkcap.study.plan import StudyPlan
 
 _PACKAGES = ("thinkcap", "xllamacpp", "aiohttp", "math-verify", "sympy", "numpy", "scipy")
 
 
 def provenance(
-    config: StudyConfig, card: EngineCard, cells: Cells, *, started: float, concurrency: int
+    config: StudyConfig, card: EngineCard, cells: StudyPlan, *, started: float, concurrency: int
 ) -> dict[str, Any]:
     tasks = {asking.task.name: asking.task for asking in cells.asked}
     return {

@@ -22,7 +22,7 @@ from thinkcap.core.engine import Engine
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
 from thinkcap.core.types import Mode, Question, Request, Sampling
-from thinkcap.study.plan import Asking, Cells
+from thinkcap.study.plan import Asking, StudyPlan
 
 FILE = "chains.jsonl"
 
@@ -61,7 +61,7 @@ class Asked(msgspec.Struct, frozen=True):
 class Cuts:
     """Which questions a study asked (each with its first seed), and where the chains of each mode were cut."""
 
-    def __init__(self, plan: Cells) -> None:
+    def __init__(self, plan: StudyPlan) -> None:
         first: dict[tuple[str, str], Asking] = {}
         for asking in plan.asked:
             first.setdefault((asking.task.name, asking.question.id), asking)

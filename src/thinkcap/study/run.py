@@ -35,7 +35,7 @@ from thinkcap.study.derivable import gold_in_trace
 from thinkcap.study.folders import link_latest, refuse_other
 from thinkcap.study.journal import COLUMNS, Journal, Rows
 from thinkcap.study.pace import Pace, order
-from thinkcap.study.plan import Cell, Cells, plan
+from thinkcap.study.plan import Cell, StudyPlan, plan
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import FILE as CHAINS
 from thinkcap.study.questions import Cuts, write_questions
@@ -129,7 +129,7 @@ async def _engine(config: StudyConfig, given: Engine | None, tell: Tell) -> Asyn
         yield engine
 
 
-def answerable(cells: Cells, card: EngineCard) -> None:
+def answerable(cells: StudyPlan, card: EngineCard) -> None:
     """Refuses, by name, what needs a mode the model does not have; the least effort is no such mode by itself."""
     if "nothink" in card.modes:
         return
@@ -161,7 +161,7 @@ def sampled(config: StudyConfig, card: EngineCard) -> StudyConfig:
 
 async def _run(
     config: StudyConfig,
-    cells: Cells,
+    cells: StudyPlan,
     bare: Engine,
     store: TraceStore,
     journal: Journal,
@@ -210,7 +210,7 @@ class _Worker:
     """Takes cells from question to row."""
 
     config: StudyConfig
-    cells: Cells
+    cells: StudyPlan
     engine: Engine
     grader: Grader
     journal: Journal

@@ -14,7 +14,7 @@ from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
 from thinkcap.statistics.arrays import Floats
 from thinkcap.study.columns import read_columns
-from thinkcap.study.plan import MISSING, Cells
+from thinkcap.study.plan import MISSING, StudyPlan
 
 FILE = "times.parquet"
 KEYS = ("task", "question", "policy", "budget", "seed")
@@ -22,7 +22,7 @@ _TEXTS = KEYS[:3]
 NUMBERS = KEYS[3:]
 
 
-def read_times(folder: Path, plan: Cells) -> Floats:
+def read_times(folder: Path, plan: StudyPlan) -> Floats:
     """What an earlier part of the run took, by place in the plan; nan where that is not known, for it only costs
     a column."""
     seconds = np.full(len(plan), np.nan)
@@ -38,7 +38,7 @@ def read_times(folder: Path, plan: Cells) -> Floats:
     return seconds
 
 
-def write_times(folder: Path, plan: Cells, seconds: Floats) -> None:
+def write_times(folder: Path, plan: StudyPlan, seconds: Floats) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.types import GREEDY, Question, Request
-from thinkcap.study.plan import Cells
+from thinkcap.study.plan import StudyPlan
 
 
-async def verify_prefix(engine: Engine, remembering: Engine, cells: Cells, count: int) -> dict[str, Any]:
+async def verify_prefix(engine: Engine, remembering: Engine, cells: StudyPlan, count: int) -> dict[str, Any]:
     """Agreement over `count` questions in both modes, at half of the largest budget."""
     if engine.card.transport != "ids":
         return {"checked": 0, "reason": "this engine gives no token ids, so nothing is ever cut"}
