@@ -203,7 +203,10 @@ def main() -> int:
         status, said, seconds = run(suite, program, args.share)
         end = {0: "passed", 124: "timed out"}.get(status, f"FAILED with status {status}")
         print(f"{said}\n== {suite.name}: {end} after {seconds:.0f} s", flush=True)
-        if status:
+        if status == 124 and args.share < 1:
+            # A part is for finding what is broken; how fast this machine is today is another matter.
+            print(f"{suite.name} was not finished, which is no failure of a part", flush=True)
+        elif status:
             failed.append(suite.name)
         elif args.share == 1 and said:
             record(suite, block(suite, said, seconds))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from thinkcap.api import run_study
@@ -29,7 +30,6 @@ from thinkcap.policies.registry import RIVALS, PolicySpec
 from thinkcap.statistics.bootstrap import percentile_interval, weights
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.rivals import TRIALS
-from thinkcap.study.rows import read_parquet
 from thinkcap.study.values import PolicyPlan
 
 DRAWS = 2000
@@ -184,7 +184,8 @@ def main() -> int:
         return 0 if replays(args.questions) else 1
     if args.run is None:
         parser.error("wanted the folder of a finished study, or --replay")
-    text = printed(*methods(read_parquet(args.run / "rows.parquet")))
+    rows = pq.read_table(args.run / "rows.parquet")
+    text = printed(*methods({name: rows[name].to_numpy(zero_copy_only=False) for name in rows.column_names}))
     print(text)
     if args.page:
         before, _, rest = args.page.read_text().partition(MARK)

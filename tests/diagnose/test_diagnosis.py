@@ -152,6 +152,7 @@ def test_json_is_plain_and_stable(found: Diagnosis) -> None:
         "models",
         "cross_scale",
         "verdict",
+        "traffic",
         "statistics",
     }
     assert page["version"] == 2

@@ -54,8 +54,9 @@ def test_settings_that_would_let_in_anybody_or_nobody_are_refused(origins: list[
 
 def test_the_banner_names_model_dialect_policy_and_limits() -> None:
     with gateway_running(engine(), queue=7, default_cap=333) as (address, gateway):
-        first, model, limits = banner(address, gateway.service).splitlines()
-    assert first == f"thinkcap serves at {address}, page at {address.removesuffix('/v1')}/"
+        first, page, model, limits = banner(address, gateway.service).splitlines()
+    assert first == f"thinkcap serves at {address}"
+    assert page == f"  page: {address.removesuffix('/v1')}/"
     assert model.startswith(
         "  scripted: policy nothink, close from 256 tokens; dialect of its own; asked by token ids"
     )

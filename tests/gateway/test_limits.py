@@ -217,8 +217,9 @@ def test_a_shutdown_lets_streams_finish_and_the_log_stays_silent(tmp_path: Path)
             box: list[str] = []
             thread = threading.Thread(target=lambda: box.append(Client(address).post(URL, json=body).text))
             thread.start()
-            while not stub.active:
+            while not stub.active and thread.is_alive():
                 time.sleep(0.01)
+            assert stub.active, box
             time.sleep(0.3)
             process.send_signal(signal.SIGTERM)
             thread.join(30)

@@ -161,7 +161,7 @@ def test_a_gateway_in_front(words: list[str], backend: str, begin: list[Run], tm
     known = below(run.pid)
     banner = "".join(said)
     assert str(tmp_path / "state" / "thinkcap" / f"{backend}-mine.log") in banner
-    address = banner.partition("serves at ")[2].split(",")[0]
+    address = banner.partition("serves at ")[2].split()[0]
     body = {"model": "mine", "messages": [{"role": "user", "content": "What is 3 + 4?"}], "max_tokens": 64}
     request = urllib.request.Request(
         f"{address}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}

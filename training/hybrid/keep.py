@@ -21,7 +21,8 @@ from pathlib import Path
 import msgspec
 
 from thinkcap.diagnose.summary import conclude, write_summary
-from thinkcap.study.rows import Row, write_parquet
+from thinkcap.study.columns import write_parquet
+from thinkcap.study.rows import Row
 from thinkcap.study.run import Result
 
 _LEFT_OUT = ("text", "answer", "error", "tokens_prompt", "guess", "source", "grader", "prompts")

@@ -17,8 +17,9 @@ from thinkcap.gateway.service import Service
 def banner(address: str, service: Service, servers: Sequence[Serving] = ()) -> str:
     """`servers` are those that were started for this gateway."""
     config = service.config
-    page = f", page at {address.removesuffix('/v1')}/" if config.page else ""
-    lines = [f"thinkcap serves at {address}{page}"]
+    # The address stands alone, as people and programs copy it.
+    lines = [f"thinkcap serves at {address}"]
+    lines += [f"  page: {address.removesuffix('/v1')}/"] if config.page else []
     lines += [_model(one, config.threshold) for one in service.models.served.values()]
     lines += [f"  {one.name}: {one.backend} at {one.base}, log {one.log}" for one in servers]
     keys = f"{len(config.keys)} keys" if config.keys else "no keys"

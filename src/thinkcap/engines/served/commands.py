@@ -71,7 +71,7 @@ def _vllm(wish: ServerWish) -> Launch:
     if not on_cpu and _vllm_build() and not _has_gpu():
         raise ConfigError(
             f"vLLM {_vllm_build()} needs a GPU and none is to be seen here ({', '.join(_GPUS)} are missing); take "
-            f"--serve-with llama-server, or vLLM's CPU build (docs/servers.md)"
+            f"--serve-with llama-server, or vLLM's CPU build"
         )
     flows = wish.flows or (_CPU_FLOWS if on_cpu else _GPU_FLOWS)
     words = [*program, *(["--model", model] if "-m" in program else ["serve", model])]
