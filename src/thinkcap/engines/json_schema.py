@@ -257,6 +257,8 @@ class _Reader:
         more = schema.get("additionalProperties", True)
         if not isinstance(properties, Mapping):
             raise _odd("properties", properties, where, "an object of schemas")
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+            raise _odd("required", required, where, "a list of names")
         unnamed = [name for name in required if name not in properties]
         if unnamed and more is not False:
             properties = {**properties, **dict.fromkeys(unnamed, more)}

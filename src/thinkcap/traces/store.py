@@ -317,7 +317,10 @@ def _meta(connection: sqlite3.Connection, name: str) -> str | None:
 
 
 def _has_scores(connection: sqlite3.Connection) -> bool:
-    return any(row[1] == "scores" for row in connection.execute("pragma table_info(traces)"))
+    try:
+        return any(row[1] == "scores" for row in connection.execute("pragma table_info(traces)"))
+    except sqlite3.Error as err:
+        raise StoreError(f"this is not a trace store: {err}; choose another --out") from err
 
 
 def _blob(key: str) -> bytes:
