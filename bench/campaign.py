@@ -186,15 +186,13 @@ def main() -> int:
     args = parser.parse_args()
     if not 0 < args.share <= 1:
         parser.error(f"the share is {args.share}; it must be above 0 and at most 1")
-    known = {suite.name for suite in SUITES}
+    known = {suite.name: suite for suite in SUITES}
     if unknown := [name for name in args.suites if name not in known]:
         parser.error(f"no suite is called {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     # Whoever stops this stops the suite that runs, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     failed = []
-    for suite in SUITES:
-        if args.suites and suite.name not in args.suites:
-            continue
+    for suite in [known[name] for name in args.suites] or SUITES:
         program = python(suite)
         if program is None:
             print(f"== {suite.name}: not run, .venv-servers is missing (make setup-servers)", flush=True)

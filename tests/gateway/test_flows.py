@@ -12,7 +12,7 @@ from thinkcap.core.errors import EngineError, EngineTimeout, Unsupported
 from thinkcap.core.flow import Flow, Piece, ask, drive
 from thinkcap.core.types import Answer, Question, Request, Run
 from thinkcap.engines.scripted import QUIET, ScriptedEngine
-from thinkcap.gateway.flows import Stops, check_answer_pass, insured, structured
+from thinkcap.gateway.flows import Stops, check_answer_pass, insured, metered, structured
 from thinkcap.policies.registry import parse, policy
 
 QUESTION = Question("q", ({"role": "user", "content": "2?"},))
@@ -105,3 +105,16 @@ async def test_a_guess_is_an_answer_only_where_its_kind_is_known() -> None:
     known = await drive(insured(guessing(number, 40), number, 40), engine, cap=40, show=shown.append)
     assert known.answer.text == "42"
     assert [p.text for p in shown if p.channel == "answer"] == ["42"]
+
+
+async def test_passes_that_race_are_calls_like_any_others() -> None:
+    engine = ScriptedEngine(answering)
+
+    def flow() -> Flow:
+        return policy("shortest(samples=6,parallel=true)")(QUESTION, 600)
+
+    with pytest.raises(Unsupported, match="more than 5 calls"):
+        await drive(metered(flow(), 5), engine, cap=600)
+    wrapped = structured(flow(), engine.card.close_id, engine.card.close_tag)
+    done = await drive(metered(wrapped, 12), engine, cap=600)
+    assert all("forty" not in step.completion.text for step in done.steps)

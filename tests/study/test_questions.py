@@ -78,7 +78,8 @@ def test_nothing_where_there_is_no_file(tmp_path: Path) -> None:
     assert list(read_questions(tmp_path)) == []
 
 
-def test_a_broken_line_is_named(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("{}\n")
+@pytest.mark.parametrize("line", [b"{}", b'{"task": "\xff"}', b"[" * 5000])
+def test_a_broken_line_is_named(line: bytes, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(line + b"\n")
     with pytest.raises(DataError, match="line 1"):
         list(read_questions(tmp_path))

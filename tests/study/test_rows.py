@@ -12,7 +12,7 @@ import slow_engine
 
 from thinkcap.api import regrade_study as regrade
 from thinkcap.api import run_study as run
-from thinkcap.core.errors import StoreError
+from thinkcap.core.errors import DataError, StoreError
 from thinkcap.core.files import replace_text, replacing
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.diagnose.summary import load_summary
@@ -78,6 +78,14 @@ async def test_the_writer_drops_the_half_line_of_a_crash(config: StudyConfig) ->
     with opened(config) as rows:
         assert len(rows.rows) == 48
     assert journal.read_bytes() == whole
+
+
+@pytest.mark.parametrize("line", [b"{}", b'{"task": "\xff"}', b"[" * 5000])
+async def test_a_line_that_is_no_row_is_named(line: bytes, config: StudyConfig) -> None:
+    journal = config.out / "rows.jsonl"
+    journal.write_bytes(journal.read_bytes() + line + b"\n")
+    with pytest.raises(DataError, match="line 49"):
+        opened(config)
 
 
 async def test_a_second_writer_is_refused_and_changes_nothing(config: StudyConfig) -> None:

@@ -98,29 +98,34 @@ def same(a: str | None, b: str | None, question: Question) -> Generator[Same, An
     return a == b or bool((yield Same(a, b, question.kind)))
 
 
+def wrapped(flow: Flow, each: Callable[[Ask | First], Generator[Ask | First, Any, Sequence[Completion]]]) -> Flow:
+    """A flow inside another: `each` says what is really asked for what it asks, and what it is told of it."""
+    reply: Any = None
+    error: EngineError | None = None
+    try:
+        while True:
+            try:
+                effect = flow.throw(error) if error else flow.send(reply)
+            except StopIteration as stop:
+                answer: Answer = stop.value
+                return answer
+            error = None
+            try:
+                reply = (yield effect) if isinstance(effect, Same) else (yield from each(effect))
+            except EngineError as err:
+                error = err
+    finally:
+        flow.close()
+
+
 def at_effort(policy: Policy, level: str) -> Policy:
     """The same policy with every thought at this level of the model's own, unless a pass has set one itself."""
 
-    def leveled(question: Question, cap: int) -> Flow:
-        flow, reply, error = policy(question, cap), None, None
-        try:
-            while True:
-                try:
-                    effect = flow.throw(error) if error else flow.send(reply)
-                except StopIteration as stop:
-                    answer: Answer = stop.value
-                    return answer
-                if isinstance(effect, Ask | First):
-                    effect = replace(effect, requests=tuple(_leveled(r, level) for r in effect.requests))
-                reply = error = None
-                try:
-                    reply = yield effect
-                except EngineError as err:
-                    error = err
-        finally:
-            flow.close()
+    def each(effect: Ask | First) -> Generator[Ask | First, Any, Sequence[Completion]]:
+        completions = yield replace(effect, requests=tuple(_leveled(r, level) for r in effect.requests))
+        return tuple(completions)
 
-    return leveled
+    return lambda question, cap: wrapped(policy(question, cap), each)
 
 
 def _leveled(request: Request, level: str) -> Request:

@@ -108,19 +108,17 @@ class ChatAnswer(Struct):
 
 _NOTHING = ChatText()
 _typed = msgspec.json.Decoder(ChatAnswer)
-_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 def decoded(raw: bytes) -> Any:
-    """Any JSON a server may send; a ValueError where there is none, or too deep."""
+    """Any JSON a server may send, with text that can be written again; a ValueError where there is none, or too
+    deep."""
     try:
         return msgspec.json.decode(raw)
-    except _MALFORMED:
+    except (ValueError, RecursionError):
         pass
-    except RecursionError:
-        raise ValueError("JSON that is nested too deeply") from None
     try:
-        return json.loads(clean(raw.decode("utf-8", "replace")))
+        return _without_surrogates(json.loads(clean(raw.decode("utf-8", "replace"))))
     except RecursionError:
         raise ValueError("JSON that is nested too deeply") from None
 
@@ -131,8 +129,8 @@ def read_event(raw: bytes) -> tuple[ChatAnswer, bytes]:
         return _typed.decode(raw), raw
     except msgspec.ValidationError as err:
         raise ValueError(f"no chat answer: {err}") from err
-    except (*_MALFORMED, RecursionError):
-        found = _without_surrogates(decoded(raw))
+    except (ValueError, RecursionError):
+        found = decoded(raw)
     try:
         return msgspec.convert(found, ChatAnswer), msgspec.json.encode(found)
     except msgspec.ValidationError as err:

@@ -156,7 +156,7 @@ class _Event(Struct):
 def _told(data: bytes) -> _Event:
     try:
         return msgspec.json.decode(data, type=_Event) if data else _Event()
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         # Whatever else a server says is passed on as it is, and counts for nothing.
         return _Event()
 

@@ -122,6 +122,11 @@ class _BoundedConnection(HttpToolsProtocol):
         else:
             super().on_response_complete()
 
+    def send_400_response(self, msg: str) -> None:
+        # The parser may stumble over what follows a refusal; the client has its answer by then.
+        if not self._deaf and not self.transport.is_closing():
+            super().send_400_response(msg)
+
     def finish(self) -> None:
         """Closes at once where nothing is left to read, and courteously where the client is still sending."""
         if self.transport.is_closing() or self._deaf:

@@ -8,12 +8,12 @@ completions before it does. The driver still counts every token.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from thinkcap.core.errors import EngineError, Unsupported
-from thinkcap.core.flow import Ask, Flow, ask
+from thinkcap.core.errors import Unsupported
+from thinkcap.core.flow import Ask, First, Flow, ask, wrapped
 from thinkcap.core.types import Answer, Completion, Question, Request
 from thinkcap.policies import stages
 from thinkcap.policies.registry import PolicySpec, facts
@@ -27,26 +27,6 @@ def check_answer_pass(spec: PolicySpec) -> None:
         )
 
 
-def inside(flow: Flow, each: Callable[[Ask], Generator[Ask, Any, Sequence[Completion]]]) -> Flow:
-    """A flow inside another: `each` says what is really asked for what it asks, and what it is told of it."""
-    reply: Any = None
-    error: EngineError | None = None
-    try:
-        while True:
-            try:
-                effect = flow.throw(error) if error else flow.send(reply)
-            except StopIteration as stop:
-                answer: Answer = stop.value
-                return answer
-            error = None
-            try:
-                reply = (yield from each(effect)) if isinstance(effect, Ask) else (yield effect)
-            except EngineError as err:
-                error = err
-    finally:
-        flow.close()
-
-
 def structured(flow: Flow, close_id: int | None, close_tag: str) -> Flow:
     """Tools, a response format and the like bind the answer pass only: a thinking pass must not give the answer.
 
@@ -54,14 +34,14 @@ def structured(flow: Flow, close_id: int | None, close_tag: str) -> Flow:
     then goes on to its own answer pass. What was written beyond the thought the driver has counted already.
     """
 
-    def each(effect: Ask) -> Generator[Ask, Any, tuple[Completion, ...]]:
+    def each(effect: Ask | First) -> Generator[Ask | First, Any, tuple[Completion, ...]]:
         asked = tuple(_thought_only(r) for r in effect.requests)
-        found = yield Ask(asked)
+        found = yield replace(effect, requests=asked)
         return tuple(
             c if r.final else _reopened(c, close_id, close_tag) for r, c in zip(asked, found, strict=True)
         )
 
-    return inside(flow, each)
+    return wrapped(flow, each)
 
 
 def _thought_only(request: Request) -> Request:
@@ -97,14 +77,14 @@ def metered(flow: Flow, most: int) -> Flow:
     """At most so many requests, whatever the policy's options make of it."""
     made = 0
 
-    def each(effect: Ask) -> Generator[Ask, Any, tuple[Completion, ...]]:
+    def each(effect: Ask | First) -> Generator[Ask | First, Any, tuple[Completion, ...]]:
         nonlocal made
         made += len(effect.requests)
         if made > most:
             raise Unsupported(f"this policy makes more than {most} calls, which is all that one request may")
         return tuple((yield effect))
 
-    return inside(flow, each)
+    return wrapped(flow, each)
 
 
 def readable(answer: Answer, question: Question) -> Answer:

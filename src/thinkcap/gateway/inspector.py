@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from thinkcap.engines.answers import REASONING, REPETITION, ChatAnswer, Usage, fitting, overran, read_event
+from thinkcap.engines.answers import (
+    REASONING,
+    REPETITION,
+    ChatAnswer,
+    Usage,
+    decoded,
+    fitting,
+    overran,
+    read_event,
+)
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.replies import DONE, encode
 
@@ -38,7 +45,7 @@ def renamed(body: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
 
 def known_finish(data: bytes) -> bytes:
     """A repetition is the server's to know; clients know that an answer was cut."""
-    body = msgspec.json.decode(data)
+    body = decoded(data)
     body["choices"][0]["finish_reason"] = "length"
     return encode(body)
 
@@ -86,9 +93,7 @@ class StreamInspector:
 
     def end(self, about: dict[str, Any]) -> bytes:
         """The finish event with what happened in it, the usage where it was asked for, and the end mark."""
-        last = (
-            msgspec.json.decode(self._last) if self._last else {"object": "chat.completion.chunk", "choices": []}
-        )
+        last = decoded(self._last) if self._last else {"object": "chat.completion.chunk", "choices": []}
         event = b"data: " + encode({**last, "thinkcap": about}) + b"\n\n"
         return b"".join(self._silent) + event + (self._usage_event if self._usage_wanted else b"") + DONE
 
@@ -113,7 +118,7 @@ class StreamInspector:
             if self._keep_content:
                 self.content += part.text.content or ""
             if self._fields:
-                data = encode(renamed(msgspec.json.decode(data), self._fields))
+                data = encode(renamed(decoded(data), self._fields))
         if part.finish_reason is not None:
             self.finish = part.finish_reason
             self._last = known_finish(data) if self.finish == REPETITION else data
@@ -139,6 +144,6 @@ class StreamInspector:
 
     def _hang_up(self, data: bytes) -> None:
         self.over, self.finish = True, "length"
-        event = msgspec.json.decode(data)
+        event = decoded(data)
         event["choices"] = [{"index": 0, "delta": {}, "finish_reason": "length"}]
         self._last = encode(event)

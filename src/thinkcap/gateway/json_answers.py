@@ -18,12 +18,11 @@ from typing import Any
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import Unsupported
-from thinkcap.core.flow import Ask, Flow, ask
+from thinkcap.core.flow import Ask, First, Flow, ask, wrapped
 from thinkcap.core.types import NOTHING, Answer, Completion, Question, Request, Span
 from thinkcap.engines.binding import GRAMMAR
 from thinkcap.engines.grammar import Exactly, Form, gbnf, lead, longest, remainder, shortest, within
 from thinkcap.engines.json_schema import response_form, schema_form, written
-from thinkcap.gateway.flows import inside
 from thinkcap.gateway.json_draft import Draft, narrowed, settled, value_of
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.model import bundled_fingerprint
@@ -55,16 +54,16 @@ class Held:
         need = min(ceil(self.form.least + self.form.tail) + _VALUES, cap // 2)
         last: dict[int, tuple[Completion, bool]] = {}
 
-        def each(effect: Ask) -> Generator[Ask, Any, tuple[Completion, ...]]:
+        def each(effect: Ask | First) -> Generator[Ask | First, Any, tuple[Completion, ...]]:
             asked = tuple(self._bound(request, need) for request in effect.requests)
             if len(asked) > 1 or not asked[0].final or asked[0].stage == "probe":
                 # A probe that was cut says that the question is hard; closing it would hide that.
-                return tuple((yield Ask(asked)))
+                return tuple((yield replace(effect, requests=asked)))
             whole, final, closed = yield from _closed(self.form, asked[0])
             last[id(whole)] = final, closed
             return (whole,)
 
-        return _told((yield from inside(flow, each)), last)
+        return _told((yield from wrapped(flow, each)), last)
 
     def drafted(self, policy: Callable[[Question, int], Flow], question: Question, cap: int) -> Flow:
         """The policy's own answer, then JSON from it."""
@@ -163,14 +162,14 @@ def _closed(form: Form, request: Request) -> Generator[Ask, Any, tuple[Completio
 def _reserved(flow: Flow, kept: int) -> Flow:
     """The flow with that many tokens left for what follows, and its answer not shown."""
 
-    def each(effect: Ask) -> Generator[Ask, Any, tuple[Completion, ...]]:
-        asked = [
+    def each(effect: Ask | First) -> Generator[Ask | First, Any, tuple[Completion, ...]]:
+        asked = tuple(
             replace(r, keep=r.keep + kept, shown="thought" if r.shown == "answer" else r.shown)
             for r in effect.requests
-        ]
-        return tuple((yield Ask(tuple(asked))))
+        )
+        return tuple((yield replace(effect, requests=asked)))
 
-    return inside(flow, each)
+    return wrapped(flow, each)
 
 
 def _told(answer: Answer, last: Mapping[int, tuple[Completion, bool]]) -> Answer:

@@ -66,13 +66,13 @@ class Relay:
         if finish == REPETITION:
             raw = known_finish(raw)
         if tokens is not None and tokens > cap:
-            finish, body = "length", cut(msgspec.json.decode(raw), tokens, cap)
+            finish, body = "length", cut(decoded(raw), tokens, cap)
             raw, one = replies.encode(body), msgspec.convert(body, ChatAnswer).choices[0]
         if not one.text.answers:
             raise replies.no_answer(finish == "length", cap)
         about = self._about(call, choice, cap, finish, answer.usage, one.text.content or "")
         if fields:
-            raw = replies.encode(renamed(msgspec.json.decode(raw), fields))
+            raw = replies.encode(renamed(decoded(raw), fields))
         # The server's own bytes with one field more; an answer that was read is never the empty object.
         told = raw.rstrip()[:-1] + b',"thinkcap":' + replies.encode(about) + b"}"
         return told, replies.header(about)

@@ -180,7 +180,7 @@ def usage(done: Sequence[Finished]) -> dict[str, Any]:
 def is_json(text: str) -> bool:
     try:
         msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return False
     return True
 

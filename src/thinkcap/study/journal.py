@@ -116,7 +116,7 @@ def _whole_lines(path: Path, kind: type[_Kind]) -> Iterator[tuple[_Kind, int, in
                 return
             try:
                 read = decode(line)
-            except msgspec.DecodeError as err:
+            except (ValueError, RecursionError) as err:
                 raise DataError(
                     f"'{path}' line {number} is not a row of this version: {err}; "
                     f"choose another --out, or move that file away to grade again from the traces"

@@ -177,5 +177,5 @@ def read_questions(folder: Path) -> Iterator[Asked]:
         for number, line in enumerate(lines, start=1):
             try:
                 yield decoder.decode(line)
-            except msgspec.DecodeError as err:
+            except (ValueError, RecursionError) as err:
                 raise DataError(f"'{path}' line {number}: {err}; run the study again to write it anew") from err

@@ -98,7 +98,7 @@ def _provenance(folder: Path) -> dict[str, Any]:
         return dict(msgspec.json.decode(path.read_bytes())["provenance"])
     except FileNotFoundError:
         raise DataError(f"no summary at '{path}'; wanted the folder of a finished study") from None
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError) as err:
+    except (KeyError, TypeError, ValueError, RecursionError) as err:
         raise DataError(f"'{path}' is not a summary of a study: {err}; run the study again to rebuild it") from err
 
 

@@ -140,7 +140,7 @@ def _tool_use(call: Mapping[str, Any]) -> dict[str, Any]:
     function = call["function"]
     try:
         given = msgspec.json.decode(function["arguments"] or "{}")
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         # A call cut by the cap: the client sees what there is, and stop_reason says why.
         given = {"_incomplete": function["arguments"]}
     return {"type": "tool_use", "id": call["id"], "name": function["name"], "input": given}

@@ -20,7 +20,7 @@ T = TypeVar("T", bound=Struct)
 def decoded(body: bytes) -> dict[str, Any]:
     try:
         raw = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as err:
+    except ValueError as err:
         raise Refusal(f"the body is not JSON: {err}", code="invalid_json") from err
     except RecursionError:
         raise Refusal("the body is nested too deeply", code="invalid_json") from None

@@ -10,9 +10,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-import msgspec
-
 from thinkcap.core.types import Answer, Completion, Question, Request, Run, Step
+from thinkcap.engines.answers import decoded
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.replies import Encoder, Finished
 
@@ -21,7 +20,7 @@ FIELDS = ("reasoning_content",)
 
 
 def retold(body: bytes, call: Call, encoder: Encoder) -> bytes:
-    answer = msgspec.json.decode(body)
+    answer = decoded(body)
     seen = _Seen()
     seen.take(answer["choices"][0], answer["choices"][0]["message"])
     seen.prompt = (answer.get("usage") or {}).get("prompt_tokens") or 0
@@ -40,7 +39,7 @@ async def retold_stream(events: AsyncIterator[bytes], call: Call, encoder: Encod
             for line in batch.split(b"\n\n"):
                 if not line.startswith(b"data: {"):
                     continue
-                chunk = msgspec.json.decode(line[6:])
+                chunk = decoded(line[6:])
                 about = chunk.get("thinkcap") or about
                 seen.prompt = (chunk.get("usage") or {}).get("prompt_tokens") or seen.prompt
                 for choice in chunk.get("choices") or ():

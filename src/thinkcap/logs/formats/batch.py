@@ -40,7 +40,7 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
     for line, text in log.lines():
         try:
             row = decode(text)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):
             # Ours says where it is none, and knows numbers that JSON does not.
             row = parsed(text, log.path, line)
         row = an_object(row, log.path, line)

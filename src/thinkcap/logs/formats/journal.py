@@ -32,7 +32,7 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
     for line, text in log.lines():
         try:
             entry = decode(text)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):
             entry = None
         answers = entry.get("answers") if isinstance(entry, Mapping) else None
         if not isinstance(entry, Mapping) or not isinstance(answers, list):
