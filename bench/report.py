@@ -61,7 +61,7 @@ class Chained:
             verdict=verdict, failed=False, error=None, gold_hash=self.id, level=2 if last.ended else 0,
             answer=("42" if good else "41") if last.ended else None, text="#### 42" if last.ended else None,
             guess=False, ended=last.ended, tokens_charged=sum(s.charged for s in stages),
-            tokens_generated=sum(s.charged for s in stages), tokens_think=0, tokens_prefill_trace=0,
+            tokens_generated=sum(s.charged for s in stages), tokens_think=0, tokens_reread=0,
             tokens_prompt=30, calls=len(stages), stage=last.stage, stages=tuple(stages), source="derived",
             grader="bench", prompts="bench", notes={}, claims={},
         )  # fmt: skip

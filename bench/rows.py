@@ -86,7 +86,7 @@ class Chained:
             level=2 if answered else 0, text="The sum is 40 and 2 more make it: #### 42" if answered else None,
             guess=False, ended=ended, tokens_charged=sum(s.charged for s in stages),
             tokens_generated=sum(s.generated for s in stages), tokens_think=min(chain, room) if long else 0,
-            tokens_prefill_trace=0, tokens_prompt=61, calls=len(stages), stage=stages[-1].stage,
+            tokens_reread=0, tokens_prompt=61, calls=len(stages), stage=stages[-1].stage,
             stages=tuple(stages), source="derived", notes={}, claims={},
         )  # fmt: skip
 

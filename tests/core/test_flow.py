@@ -47,7 +47,7 @@ async def test_cap_clips_and_keeps_the_answer_share() -> None:
         first = yield from ask(Request(Q, "think", 100, stage="a", keep=3))
         second = yield from ask(Request(Q, "think", 100, stage="b"))
         third = yield from ask(Request(Q, "think", 100, stage="c"))
-        return Answer(None, "c", notes={"got": (first.spent, second.spent, third.spent)})
+        return Answer(None, "c", notes={"got": (first.charged, second.charged, third.charged)})
 
     run = await drive(greedy(), ScriptedEngine(lambda p: "x" * 500), cap=10)
     assert run.answer.notes["got"] == (7, 3, 0)
@@ -71,7 +71,7 @@ async def test_forced_tokens_count() -> None:
 
     run = await drive(forced(), ScriptedEngine(lambda p: "5" if "ok" in p else "<think>2+3=5</think>5"))
     assert run.steps[1].completion.forced == 3
-    assert run.steps[1].completion.reread_tokens == 3
+    assert run.steps[1].completion.reread == 3
     assert run.charged == 3 + 3 + 2
     assert run.answer.text == "5"
 

@@ -119,7 +119,7 @@ async def test_a_trace_is_spliced_in_by_its_ids(engine: Engine) -> None:
     cuts = [k for k in range(len(empty.ids) + 1) if filled.ids == empty.ids[:k] + ids + empty.ids[k:]]
     assert cuts, "head + trace + tail, the head and tail tokenized on their own"
     done = await complete(engine, asked(5, messages=messages, inserts=(trace.span(),)))
-    assert done.reread_tokens == len(ids)
+    assert done.reread == len(ids)
 
 
 @by_ids
@@ -153,7 +153,7 @@ async def test_forced_text_counts_against_the_budget_and_a_span_does_not(engine:
     none = await complete(
         engine, asked(6, "think", budget=begun.forced, prefill=(thought.span(), "\n</think>\n\n"))
     )
-    assert none.spent == 0
+    assert none.charged == 0
 
 
 @pytest.mark.parametrize("engine", ["chat"], indirect=True)

@@ -91,7 +91,7 @@ def hold(name: str, script: dict[str, str], cap: int) -> None:
     assert run.charged == sum(s.completion.generated + s.completion.forced for s in run.steps)
     assert engine.generated == run.fresh <= run.charged
     for step in run.steps:
-        assert step.completion.spent <= step.request.budget
+        assert step.completion.charged <= step.request.budget
     # Only a model that ends its turn inside its thought may leave a policy that reserves an answer without one,
     # or a cap too small to give each of its stages a token.
     fell_silent = any(s.completion.ended and s.completion.answer is None for s in run.steps)

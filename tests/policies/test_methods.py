@@ -63,7 +63,7 @@ async def test_iris_extracts_from_a_cut_chain_and_charges_town_plus_the_answer()
     iris = await play("iris(first=4,think=20,answer=12)", 36, engine)
     town = await play("town(first=4,second=20)", 36, engine)
     assert (iris.answer.text, stages(iris)) == ("#### 6", ["probe", "think", "extract"])
-    assert iris.charged == town.charged + iris.steps[-1].completion.spent
+    assert iris.charged == town.charged + iris.steps[-1].completion.charged
     assert iris.reread == 20
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import slow_engine
 
@@ -86,6 +87,22 @@ async def test_a_line_that_is_no_row_is_named(line: bytes, config: StudyConfig) 
     journal.write_bytes(journal.read_bytes() + line + b"\n")
     with pytest.raises(DataError, match="line 49"):
         opened(config)
+
+
+async def test_a_run_under_earlier_names_is_read_and_goes_on(config: StudyConfig) -> None:
+    journal, columns, summary = (config.out / name for name in ("rows.jsonl", "rows.parquet", "summary.json"))
+    before = load_summary(config.out)
+    journal.write_bytes(journal.read_bytes().replace(b'"tokens_reread"', b'"tokens_prefill_trace"'))
+    table = pq.read_table(columns)
+    names = ["tokens_prefill_trace" if name == "tokens_reread" else name for name in table.column_names]
+    pq.write_table(table.rename_columns(names), columns)
+    summary.write_text(summary.read_text().replace("tokens_reread_mean", "tokens_prefill_trace_mean"))
+    assert load_summary(config.out) == before
+    wider = replace(config, budgets=(16, 32, 64))
+    await run(wider, engine=ScriptedEngine(slow_engine.reply))
+    again = load_summary(config.out)
+    assert [c for c in again["cells"] if c["budget"] != 32] == before["cells"]
+    assert "tokens_prefill_trace" not in pq.read_schema(columns).names
 
 
 async def test_a_second_writer_is_refused_and_changes_nothing(config: StudyConfig) -> None:

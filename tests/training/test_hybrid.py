@@ -120,7 +120,7 @@ def test_a_run_without_marks_is_read_as_what_it_is(tmp_path: Path) -> None:
     base: dict[str, Any] = dict.fromkeys(("task", "question", "group", "model", "error", "gold_hash", "stage"), "")
     base |= dict.fromkeys(("seed", "tokens_charged", "tokens_generated", "tokens_think", "calls", "level"), 0)
     base |= {
-        "tokens_prefill_trace": 0,
+        "tokens_reread": 0,
         "tokens_prompt": 0,
         "budget": 64,
         "answer": "7",

@@ -73,7 +73,7 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
         {
             "stage": s.request.stage,
             "budget": s.request.budget,
-            "tokens": s.completion.spent,
+            "tokens": s.completion.charged,
             "ended": s.completion.ended,
             "thought": s.completion.thought,
             "answer": s.completion.answer,

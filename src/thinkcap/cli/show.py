@@ -126,7 +126,7 @@ def methods(result: Studied, task: str) -> str:
             stages = ", ".join(f"{stage} {count}" for stage, count in cell["stages"].items())
             block.append(
                 f"{cell['policy']:<{width}}{100 * cell['accuracy']:>8.1f}{f'{100 * low:.1f}-{100 * high:.1f}':>14}"
-                f"{cell['tokens_charged_mean']:>8.0f}{cell['tokens_prefill_trace_mean']:>8.0f}  {tests}{stages}"
+                f"{cell['tokens_charged_mean']:>8.0f}{cell['tokens_reread_mean']:>8.0f}  {tests}{stages}"
             )
         blocks.append("\n".join(block))
     shared = [c for c in made if c["matched_by"] == "stages"]

@@ -161,7 +161,7 @@ class _Ledger:
         return replace(request, budget=budget, sampling=drawn)
 
     def settle(self, budget: int, completion: Completion) -> None:
-        self.reserved -= budget - completion.spent
+        self.reserved -= budget - completion.charged
 
 
 async def drive(

@@ -167,7 +167,7 @@ class Completion:
     """Tokens this run really produced for it; fewer than `generated` where a stored trace served."""
     think_tokens: int = 0
     prompt_tokens: int = 0
-    reread_tokens: int = 0
+    reread: int = 0
     """Trace tokens that had to be read again as prompt."""
     origin: Origin = "fresh"
     claim: tuple[str, int] | None = None
@@ -183,7 +183,7 @@ class Completion:
     """One a token, where they were asked for."""
 
     @property
-    def spent(self) -> int:
+    def charged(self) -> int:
         return self.generated + self.forced
 
     def span(self) -> Span:
@@ -226,7 +226,7 @@ class Run:
     @property
     def charged(self) -> int:
         """What this method alone would have cost."""
-        return sum(s.completion.spent for s in self.steps)
+        return sum(s.completion.charged for s in self.steps)
 
     @property
     def fresh(self) -> int:
@@ -235,7 +235,7 @@ class Run:
 
     @property
     def reread(self) -> int:
-        return sum(s.completion.reread_tokens for s in self.steps)
+        return sum(s.completion.reread for s in self.steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from thinkcap.logs import read
 from thinkcap.statistics.arrays import Bools, distinct
 from thinkcap.statistics.precision import proportion
 from thinkcap.study.columns import read_columns
+from thinkcap.study.rows import RENAMED
 from thinkcap.study.values import FREE, Price
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _AVERAGED = (
     "tokens_charged",
     "tokens_generated",
     "tokens_think",
-    "tokens_prefill_trace",
+    "tokens_reread",
     "tokens_prompt",
     "calls",
 )
@@ -108,7 +109,7 @@ class _Cells:
                 "source": next(iter(sources[at])) if len(sources[at]) == 1 else "mixed",
             }
             if price != FREE:
-                spent = (sums[name][at] for name in ("tokens_prompt", "tokens_prefill_trace", "tokens_charged"))
+                spent = (sums[name][at] for name in ("tokens_prompt", "tokens_reread", "tokens_charged"))
                 fresh, cached, output = spent
                 total = price.of(fresh_input=fresh, cached_input=cached, output=output)
                 cell["cost_mean"] = _ratio(total, n[at])
@@ -169,6 +170,8 @@ def load_summary(folder: Path) -> dict[str, Any]:
     path = folder / "summary.json"
     try:
         summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        for old in summary["cells"]:
+            old |= {f"{now}_mean": old.pop(f"{was}_mean") for now, was in RENAMED.items() if f"{was}_mean" in old}
         cells = {(c["task"], c["policy"], c["budget"]): (c["right"], c["graded"]) for c in summary["cells"]}
     except FileNotFoundError:
         raise DataError(f"no summary at '{path}'; wanted the folder of a finished study") from None

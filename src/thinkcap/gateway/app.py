@@ -156,7 +156,9 @@ class Gateway:
         # What a failed flow had spent is spent all the same.
         for step in getattr(err, "steps", ()):
             done = step.completion
-            self.metrics.spent(served.name, step.request.stage, done.spent, done.think_tokens, done.prompt_tokens)
+            self.metrics.spent(
+                served.name, step.request.stage, done.charged, done.think_tokens, done.prompt_tokens
+            )
         return refusal
 
     def _choice(self, call: Call, served: Served, forced: str | None, cap: int) -> Choice:

@@ -72,7 +72,7 @@ class Metrics:
         for step in run.steps:
             done = step.completion
             self.spent(
-                model, step.request.stage.rstrip("0123456789"), done.spent, done.think_tokens, done.prompt_tokens
+                model, step.request.stage.rstrip("0123456789"), done.charged, done.think_tokens, done.prompt_tokens
             )
         final = run.answer.completion
         if final is not None and not final.ended:

@@ -67,7 +67,7 @@ class Finished:
                 {
                     "stage": step.request.stage,
                     "budget": step.request.budget,
-                    "tokens": step.completion.spent,
+                    "tokens": step.completion.charged,
                     "reasoning_tokens": step.completion.think_tokens,
                     "forced_tokens": step.completion.forced,
                     "ended": step.completion.ended,
@@ -75,7 +75,7 @@ class Finished:
                 }
                 for step, following in zip_longest(self.run.steps, self.run.steps[1:])
                 # A pass that found no room and was tried again with less to say is not told.
-                if step.completion.spent or not following or following.request.stage != step.request.stage
+                if step.completion.charged or not following or following.request.stage != step.request.stage
             ],
             "answered_by": answer.stage,
             "complete": self.finish != "length",
@@ -168,7 +168,7 @@ def usage(done: Sequence[Finished]) -> dict[str, Any]:
     """Every token of every pass; what was read is summed over the passes too."""
     steps = [step.completion for one in done for step in one.run.steps]
     prompt = sum(c.prompt_tokens for c in steps)
-    spent = sum(c.spent for c in steps)
+    spent = sum(c.charged for c in steps)
     return {
         "prompt_tokens": prompt,
         "completion_tokens": spent,

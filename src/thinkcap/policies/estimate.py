@@ -45,12 +45,12 @@ def estimate(
     number = int(found[1]) if found else None
     messages = stages.with_text(question.messages, _TELL.replace("{number}", str(number))) if found else ()
     # The authors count the second call only.
-    notes = {"estimate": number, "trials": 1, "trial_tokens": told.spent}
+    notes = {"estimate": number, "trials": 1, "trial_tokens": told.charged}
     if mode == "nothink":
         asked = Request(question, "nothink", cap, "answer", "answer", messages=messages, final=True)
         done = yield from ask(asked)
         return Answer(done.answer, "answer", done, notes=notes)
-    budget = cap - kept - told.spent
+    budget = cap - kept - told.charged
     chain = yield from ask(Request(question, "think", budget, "think", "answer", kept, messages=messages))
     if chain.ended:
         return Answer(chain.answer, "think", chain, notes=notes)

@@ -52,7 +52,7 @@ def shortest(
             bar = _bar(found, first)
             share = left // (samples - number)
             found.append((yield from ask(request(number, share if bar is None else min(share, bar + kept)))))
-            left -= found[-1].spent
+            left -= found[-1].charged
     ended = sorted((c for c in found if c.answer is not None), key=lambda c: c.think_tokens)[:first]
     notes = {"samples": len(found), "ended": sum(c.answer is not None for c in found)}
     if not ended:

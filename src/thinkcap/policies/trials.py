@@ -114,7 +114,7 @@ class Thought:
         piece = yield from ask(
             Request(self.question, "think", budget, "think", "answer", keep, prefill=begun, stop_at=tuple(stop_at))
         )
-        self._spent += piece.spent
+        self._spent += piece.charged
         self.chain = stages.joined(self.chain, piece) if self.chain else piece
         self._here = (*begun, piece.before) if piece.before is not None else (self.chain.span(),)
         reached = piece.generated == budget and most == budget
@@ -143,9 +143,9 @@ class Thought:
         if not found.generated:
             return None
         self._forced = found.forced
-        self._spent += found.spent
+        self._spent += found.charged
         self.trials += 1
-        self.trial_tokens += found.spent
+        self.trial_tokens += found.charged
         return found
 
     def finish(self, *, stopped: bool = False, **notes: Any) -> Flow:

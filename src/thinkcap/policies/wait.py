@@ -39,7 +39,7 @@ def wait(
             question, "think", room, "think", "answer", kept, prefill=turn, paid=paid, thought_only=not last
         )
         piece = yield from ask(request)
-        spent += piece.spent
+        spent += piece.charged
         paid += piece.forced
         turn = (*turn, piece.span()) if piece.generated else turn
         if last or piece.finish != "stop" or piece.ended or cap - kept - spent <= len(word):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
 from thinkcap.statistics.arrays import Ints
-from thinkcap.study.rows import Row
+from thinkcap.study.rows import RENAMED, Row
 
 _BATCH = 1 << 16
 """Rows that are Python objects at one time while columns are written."""
@@ -120,7 +120,9 @@ def read_columns(path: Path, names: Sequence[str]) -> RowColumns:
 
     try:
         with pq.ParquetFile(path, read_dictionary=list(names)) as file:
-            return RowColumns(file.read(columns=list(names)), path)
+            known = set(file.schema_arrow.names)
+            stored = [name if name in known else RENAMED.get(name, name) for name in names]
+            return RowColumns(file.read(columns=stored).select(stored).rename_columns(list(names)), path)
     except FileNotFoundError:
         raise DataError(f"no rows at '{path}'; wanted the folder of a finished study") from None
     except (pa.ArrowException, OSError, ValueError, KeyError) as err:

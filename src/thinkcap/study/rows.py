@@ -17,6 +17,8 @@ from thinkcap.policies.registry import facts
 from thinkcap.study.plan import Cell, Key
 
 KEPT_CHARACTERS = 4000
+RENAMED = {"tokens_reread": "tokens_prefill_trace"}
+"""Fields, with the names under which earlier runs hold them."""
 Line = TypeVar("Line", bound=msgspec.Struct)
 
 
@@ -67,7 +69,7 @@ class Row(State, frozen=True, kw_only=True):
     tokens_charged: int
     tokens_generated: int
     tokens_think: int
-    tokens_prefill_trace: int
+    tokens_reread: int
     tokens_prompt: int
     calls: int
     stage: str
@@ -94,9 +96,9 @@ def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str, sampling
         StageRow(
             s.request.stage,
             s.request.budget,
-            s.completion.spent,
+            s.completion.charged,
             s.completion.fresh,
-            s.completion.reread_tokens,
+            s.completion.reread,
             s.completion.prompt_tokens,
             s.completion.ended,
             s.completion.origin,
@@ -123,7 +125,7 @@ def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str, sampling
         tokens_charged=sum(s.charged for s in stages),
         tokens_generated=sum(s.generated for s in stages),
         tokens_think=sum(s.completion.think_tokens for s in steps),
-        tokens_prefill_trace=sum(s.reread for s in stages),
+        tokens_reread=sum(s.reread for s in stages),
         tokens_prompt=sum(s.prompt - s.reread for s in stages),
         calls=len(stages),
         stage=graded.run.answer.stage if graded else "",
