@@ -41,7 +41,8 @@ from thinkcap.core.errors import ConfigError
 def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **options: Any) -> None:
     """Serve models through an OpenAI-compatible API that keeps max_tokens and leaves room for the answer.
 
-    MODEL is `bundled` (the default), a .gguf file, or http://host/v1#name; several are served side by side.
+    MODEL is `bundled` (the default), a .gguf file, or http://host/v1#name; several are served side by side,
+    and addresses with the same name after # are servers of one model.
     With --serve-with it is a name on the hub, a folder or a file, and its server is started and stopped here.
     """
     if new_key:
@@ -66,7 +67,7 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
     _check_address(config.host, config.port)
     for one in config.models:
         # The profile that comes with the bundled model is for the embedded engine.
-        profile = profile_of("" if one.serve_with else one.model, one.profile)
+        profile = profile_of("" if one.serve_with else one.address, one.profile)
         for doubt in profile.doubts() if profile else ():
             say(f"warning: profile of '{one.model}': {doubt}", err=True)
     start = StartLine()

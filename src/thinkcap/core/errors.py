@@ -45,6 +45,8 @@ class EngineError(ThinkcapError):
     """A generation failed. `retriable` says whether the same call may succeed later."""
 
     retriable = False
+    reached = True
+    """Whether the server may have seen the call; false where no connection came about."""
     steps: tuple[Any, ...] = ()
     """What the flow had finished when it failed; set by the driver, so that no cost is lost."""
 

@@ -1,9 +1,8 @@
-"""JSON over HTTP to a model server that may be slow, busy, gone or lying; every failure gets a name.
+"""JSON over HTTP to model servers that may be slow, busy, gone or lying: one of them, or several of one model.
 
-A call has one deadline that covers all its tries. What may work on a second try is tried again, with a pause
-that grows and is never the same for all callers. A stream is tried again only while nobody has seen a piece
-of it: half an answer is never taken for a whole one. Whatever comes in is bounded: heads by aiohttp, whole
-answers, events and streams here. Compressed answers are refused, since none was asked for.
+A call has one deadline that covers all its tries. What may work on a second try is tried again: at once where
+there is another server, else after a pause that grows and is never the same for all callers. A stream is tried
+again only while nobody has seen a piece of it: half an answer is never taken for a whole one.
 
     client = Client("http://localhost:8000", key=None)
     models = await client.get("/v1/models")
@@ -13,31 +12,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
-from email.utils import parsedate_to_datetime
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-import aiohttp
 import msgspec
 
-from thinkcap.core.errors import EngineError, EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
+from thinkcap.core.errors import EngineError, EngineRefused
 from thinkcap.engines.answers import decoded
-from thinkcap.engines.masking import Mask, sentence
+from thinkcap.engines.fleet import Fleet, Lease, Member, Upstream, moves
+from thinkcap.engines.link import ANSWER_BYTES, STREAM_BYTES, UNFIT, Link, start
 from thinkcap.engines.retry import RetryPolicy
-from thinkcap.engines.sse import EventReader, EventTooLarge
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
-
-ANSWER_BYTES = 2**24
-STREAM_BYTES = 2**28
-_IDLE_BYTES = 2**22
-"""Comments and the like between two events: a server that is busy says so now and then."""
-_ERROR_BYTES = 8192
-_HEAD_BYTES = 2**14
-_TAIL_S = 1.0
-_UNFIT = (ValueError, KeyError, IndexError, TypeError, AttributeError)
 
 
 class HangUp(Exception):
@@ -45,7 +34,7 @@ class HangUp(Exception):
 
 
 class Client:
-    """One aiohttp session to one server. Opened inside a running loop."""
+    """A way to one server, or to the several of a fleet. Opened inside a running loop."""
 
     def __init__(
         self,
@@ -55,28 +44,23 @@ class Client:
         connections: int = 64,
         keepalive_s: float = 15.0,
         on_retry: Callable[[], None] = lambda: None,
+        fleet: Fleet | None = None,
     ) -> None:
+        """The servers of a fleet have their own keys, and are asked under the path of `base`."""
         self.base = base.rstrip("/")
         self.retry = retry or RetryPolicy()
-        self._mask = Mask(key, base)
         self._on_retry = on_retry
-        self._session = aiohttp.ClientSession(
-            headers={
-                "Accept-Encoding": "identity",
-                "Content-Type": "application/json",
-                **({"Authorization": f"Bearer {key}"} if key else {}),
-            },
-            connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=keepalive_s),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            max_line_size=_HEAD_BYTES,
-            max_field_size=_HEAD_BYTES,
-        )
+        path = urlsplit(self.base).path if fleet else ""
+        self._fleet = fleet or Fleet([Upstream(self.base, key=key)])
+        self._links = [
+            Link(one.address + path, one.key, self.retry, connections, keepalive_s)
+            for one in self._fleet.upstreams
+        ]
 
     async def get(self, path: str, parse: Callable[[Any], T] = lambda j: j, within_s: float | None = None) -> T:
         """`within_s` is for a quick look: one try, so long and no longer."""
         retry = RetryPolicy.within(within_s, attempts=1) if within_s else self.retry
-        return await self._patiently(lambda left: self._whole("GET", path, None, left, _parsed(parse)), retry)
+        return await self._patiently(lambda link, left: link.whole("GET", path, None, left, _parsed(parse)), retry)
 
     async def post(self, path: str, body: Json, parse: Callable[[Any], T] = lambda j: j) -> T:
         """`parse` runs inside the try: an answer that is not what was promised is asked for again."""
@@ -84,17 +68,12 @@ class Client:
 
     async def send(self, path: str, body: bytes, read: Callable[[bytes], T]) -> T:
         """The same with bytes on both sides; `read` raises a ValueError where they are not what was promised."""
-        return await self._patiently(lambda left: self._whole("POST", path, body, left, read), self.retry)
+        return await self._patiently(lambda link, left: link.whole("POST", path, body, left, read), self.retry)
 
     async def forward(self, path: str, body: bytes, content_type: str) -> tuple[int, str, bytes]:
-        """A request that is none of our business, tried once. Refusals are raised: their words need looking at."""
-        with self._named(path):
-            response = await self._begun("POST", path, body, self.retry.total_s, content_type=content_type)
-            try:
-                kind = response.headers.get("Content-Type", "application/octet-stream")
-                return response.status, kind, await self._read(path, response)
-            finally:
-                response.close()
+        """A request that is none of our business, sent once. Refusals are raised: their words need looking at."""
+        once = RetryPolicy(connect_s=self.retry.connect_s, total_s=self.retry.total_s, attempts=1, waits_out=False)
+        return await self._patiently(lambda link, left: link.forward(path, body, content_type, left), once)
 
     async def stream(
         self, path: str, body: Json, take: Callable[[Any], bool], read: Callable[[bytes], Any] = decoded
@@ -114,115 +93,48 @@ class Client:
             if not complete:
                 raise
         if not complete:
-            raise self._broken_off(path)
+            raise self._links[0].broken_off(path)
 
     async def events(
         self, path: str, body: bytes, shown: Callable[[], bool] = lambda: False
     ) -> AsyncGenerator[list[bytes], None]:
         """The data of the events, as they come. Tried again while nothing of it was shown to anybody."""
-        tries = _Tries(self.retry, self._on_retry)
+        tries = _Tries(self._fleet, self.retry, self._on_retry)
         while True:
-            response: aiohttp.ClientResponse | None = None
             try:
-                with self._named(path):
-                    async with asyncio.timeout(min(self.retry.first_byte_s, tries.left_s)):
-                        response = await self._begun("POST", path, body, tries.left_s, self.retry.first_byte_s)
-                    reader, size, idle, begun = EventReader(), 0, 0, False
-                    while not reader.done and (chunk := await response.content.readany()):
-                        batch = reader.feed(chunk)
-                        size += len(chunk)
-                        idle = 0 if batch else idle + len(chunk)
-                        if size > STREAM_BYTES or idle > _IDLE_BYTES:
-                            raise self._too_much(
-                                path, f"a stream of more than {STREAM_BYTES} bytes, or of no events"
-                            )
-                        if batch:
-                            if not begun:
-                                begun = True
-                                _wait_at_most(response, self.retry.between_bytes_s)
+                with tries.somewhere() as lease:
+                    link = self._links[lease.member.index]
+                    async with aclosing(link.events(path, body, tries.left_s)) as batches:
+                        async for batch in batches:
+                            lease.heard()
                             yield batch
-                        else:
-                            # Bytes that are there already never make us wait; let others have their turn.
-                            await asyncio.sleep(0)
-                await _to_the_end(response)
                 return
             except EngineError as err:
                 if shown():
                     raise
                 await tries.pause(err)
-            finally:
-                # A connection that was read to its end has been given back already; any other is cut.
-                if response is not None:
-                    response.close()
+
+    async def listed(self, path: str, within_s: float) -> list[Any]:
+        """What every server says at `path`, or the error it is: for a look at all of them, whoever is well."""
+        looks = (link.whole("GET", path, None, within_s, decoded) for link in self._links)
+        found = await asyncio.gather(*looks, return_exceptions=True)
+        for one in found:
+            if isinstance(one, BaseException) and not isinstance(one, EngineError):
+                raise one
+        return found
 
     async def aclose(self) -> None:
-        await self._session.close()
+        for link in self._links:
+            await link.aclose()
 
-    async def _patiently(self, once: Callable[[float], Awaitable[T]], retry: RetryPolicy) -> T:
-        tries = _Tries(retry, self._on_retry)
+    async def _patiently(self, once: Callable[[Link, float], Awaitable[T]], retry: RetryPolicy) -> T:
+        tries = _Tries(self._fleet, retry, self._on_retry)
         while True:
             try:
-                return await once(tries.left_s)
+                with tries.somewhere() as lease:
+                    return await once(self._links[lease.member.index], tries.left_s)
             except EngineError as err:
                 await tries.pause(err)
-
-    async def _whole(
-        self, method: str, path: str, body: bytes | None, left_s: float, read: Callable[[bytes], T]
-    ) -> T:
-        with self._named(path):
-            response = await self._begun(method, path, body, left_s)
-            try:
-                raw = await self._read(path, response)
-            finally:
-                response.close()
-        try:
-            return read(raw)
-        except _UNFIT as err:
-            raise self._garbled(path, f"an answer that does not fit ({err!r}): {_start(raw)}") from err
-
-    async def _begun(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        left_s: float,
-        silence_s: float | None = None,
-        content_type: str | None = None,
-    ) -> aiohttp.ClientResponse:
-        """The answer's head; anything but success is a refusal in the server's words.
-
-        `silence_s` bounds the wait for each piece by the connection's own clock; ours costs more than a read.
-        """
-        response = await self._session.request(
-            method,
-            self.base + path,
-            data=body,
-            headers={"Content-Type": content_type} if content_type else None,
-            timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=self.retry.connect_s, sock_read=silence_s),
-            allow_redirects=False,
-        )
-        if not 200 <= response.status < 300:
-            words = (await response.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
-            response.close()
-            raise self._refusal(path, response.status, words, response.headers.get("Retry-After"))
-        encoding = response.headers.get("Content-Encoding", "identity")
-        if encoding.lower() != "identity":
-            response.close()
-            raise self._garbled(path, f"an answer compressed as {encoding!r}, which nobody asked for")
-        return response
-
-    async def _read(self, path: str, response: aiohttp.ClientResponse) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        while chunk := await response.content.readany():
-            parts.append(chunk)
-            size += len(chunk)
-            if size > ANSWER_BYTES:
-                response.close()
-                # The error keeps this frame alive, and with it what was read.
-                parts.clear()
-                raise self._too_much(path, f"an answer of more than {ANSWER_BYTES} bytes")
-        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _taken(self, path: str, data: bytes, take: Callable[[Any], bool], read: Callable[[bytes], Any]) -> bool:
         try:
@@ -231,141 +143,66 @@ class Client:
             if error:
                 raise self.refused_inside(path, error)
             return take(event)
-        except _UNFIT as err:
-            raise self._garbled(path, f"an event that does not fit ({err!r}): {_start(data)}") from err
+        except UNFIT as err:
+            raise self._links[0].garbled(path, f"an event that does not fit ({err!r}): {start(data)}") from err
 
     def refused_inside(self, path: str, error: Any) -> EngineRefused:
         """An error that came inside a stream, after a 200; some carry their own code."""
         code = error.get("code") if isinstance(error, dict) else None
         words = str(error.get("message", error) if isinstance(error, dict) else error)
-        return self._refusal(path, code if isinstance(code, int) and 400 <= code < 600 else 500, words, None)
-
-    @contextmanager
-    def _named(self, path: str) -> Iterator[None]:
-        """The one place where the transport's errors become ours."""
-        try:
-            yield
-        except (aiohttp.ServerTimeoutError, TimeoutError) as err:
-            raise self._late(path) from err
-        except aiohttp.InvalidURL as err:
-            raise EngineRefused(f"'{self.base}' is not a usable address; wanted http://host:port/v1") from err
-        except aiohttp.ClientPayloadError as err:
-            raise self._broken_off(path) from err
-        except aiohttp.ClientConnectorError as err:
-            raise EngineUnreachable(
-                f"no connection to {self._at(path)}: {err.os_error.strerror or err.os_error}; "
-                f"is the server running?"
-            ) from err
-        except (aiohttp.ClientConnectionError, ConnectionError) as err:
-            raise EngineUnreachable(
-                f"{self._at(path)} closed the connection ({type(err).__name__}); is the server still running?"
-            ) from err
-        except aiohttp.ClientError as err:
-            raise self._garbled(path, f"broken HTTP ({type(err).__name__})") from err
-        except EventTooLarge as err:
-            raise self._too_much(path, str(err)) from err
-
-    def _at(self, path: str) -> str:
-        return f"{self.base}{path}"
-
-    def _broken_off(self, path: str) -> EngineUnreachable:
-        return EngineUnreachable(
-            f"{self._at(path)} stopped in the middle of an answer; what came is thrown away. Run again"
+        for link in self._links[1:]:
+            words = link.mask(words)
+        return self._links[0].refusal(
+            path, code if isinstance(code, int) and 400 <= code < 600 else 500, words, None
         )
-
-    def _late(self, path: str) -> EngineTimeout:
-        return EngineTimeout(
-            f"{self._at(path)} did not answer in time (first byte {self.retry.first_byte_s:g} s, between bytes "
-            f"{self.retry.between_bytes_s:g} s, whole call {self.retry.total_s:g} s); raise the time-out or "
-            f"lower the concurrency"
-        )
-
-    def _garbled(self, path: str, what: str) -> EngineGarbled:
-        return EngineGarbled(f"{self._at(path)} sent {self._mask(what)}; is it an OpenAI-compatible server?")
-
-    def _too_much(self, path: str, what: str) -> EngineGarbled:
-        """No use in asking again for what never ends."""
-        error = self._garbled(path, what)
-        error.retriable = False
-        return error
-
-    def _refusal(self, path: str, status: int, words: str, retry_after: str | None) -> EngineRefused:
-        hint = {
-            401: "; put the key into OPENAI_API_KEY or THINKCAP_API_KEY",
-            403: "; the key in the environment may not use this model",
-            404: "; does the address end in /v1, and is the model name right?",
-            429: "; lower the concurrency",
-        }.get(status, "")
-        said = self._mask(sentence(words))
-        error = EngineRefused(f"{self._at(path)} said {status}: {said}{hint}", status, _seconds(retry_after))
-        # llama-server's 500 for an image it cannot read: no use in trying again.
-        error.retriable = error.retriable and "not supported" not in said
-        return error
 
 
 class _Tries:
-    """The tries of one call, all within its deadline."""
+    """The tries of one call, all within its deadline: at every server once, then again after a pause."""
 
-    def __init__(self, retry: RetryPolicy, told: Callable[[], None]) -> None:
+    def __init__(self, fleet: Fleet, retry: RetryPolicy, told: Callable[[], None]) -> None:
+        self._fleet = fleet
         self._retry = retry
         self._told = told
         self._deadline = time.monotonic() + retry.total_s
         self._attempt = 0
+        self._tried: list[Member] = []
 
     @property
     def left_s(self) -> float:
         return max(0.001, self._deadline - time.monotonic())
 
+    def somewhere(self) -> Lease:
+        lease = self._fleet.lease(self._tried, self._retry.between_bytes_s)
+        self._tried.append(lease.member)
+        return lease
+
     async def pause(self, error: EngineError) -> None:
-        """Waits before the next try, or raises the error where there is none."""
+        """Moves on, waits before the next try, or raises the error where there is none.
+
+        A server that was not reached has seen nothing: moving on from it is no try. One that was, and fell, may
+        have fallen over this very call, which is why `attempts` bounds how many get it.
+        """
+        others = len(self._tried) < len(self._fleet.members)
+        if others and not error.reached and time.monotonic() < self._deadline:
+            self._told()
+            return
         pause_s = self._retry.pause(self._attempt, error)
         self._attempt += 1
-        late = time.monotonic() + pause_s >= self._deadline
-        if not self._retry.again(error) or self._attempt >= self._retry.attempts or late:
+        if self._attempt >= self._retry.attempts:
+            raise error
+        if others and moves(error) and time.monotonic() < self._deadline:
+            self._told()
+            return
+        if not self._retry.again(error) or time.monotonic() + pause_s >= self._deadline:
             raise error
         self._told()
+        self._tried.clear()
         await asyncio.sleep(pause_s)
-
-
-def _wait_at_most(response: aiohttp.ClientResponse, silence_s: float) -> None:
-    connection = response.connection
-    # An answer that has come to its end has no connection any more.
-    if connection is not None and connection.protocol is not None:
-        connection.protocol.read_timeout = silence_s
-        connection.protocol.start_timeout()
-
-
-async def _to_the_end(response: aiohttp.ClientResponse) -> None:
-    """After the last event only the end of the body is missing; with it the connection can be used again."""
-    if response.content.at_eof():
-        return
-    try:
-        async with asyncio.timeout(_TAIL_S):
-            size = 0
-            while size < _ERROR_BYTES and (rest := await response.content.readany()):
-                size += len(rest)
-    except (aiohttp.ClientError, OSError):
-        # Whatever breaks behind a whole answer harms nobody (a TimeoutError is an OSError).
-        return
 
 
 def _parsed(parse: Callable[[Any], T]) -> Callable[[bytes], T]:
     return lambda raw: parse(decoded(raw))
 
 
-def _start(raw: bytes) -> str:
-    return repr(raw[:120].decode("utf-8", "replace"))
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """`Retry-After` in seconds or as a date; nonsense counts as absent."""
-    if not retry_after:
-        return None
-    try:
-        return min(86400.0, max(0.0, float(retry_after)))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except ValueError:
-        return None
+__all__ = ["ANSWER_BYTES", "STREAM_BYTES", "Client", "HangUp"]

@@ -26,6 +26,7 @@ from thinkcap.engines.calling import llama_server_calls, vllm_calls
 from thinkcap.engines.canary import Watched
 from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField
 from thinkcap.engines.client import Client
+from thinkcap.engines.fleet import Fleet
 from thinkcap.engines.llama_server import HOLDS as LLAMA_HOLDS
 from thinkcap.engines.llama_server import LlamaServer
 from thinkcap.engines.retry import RetryPolicy, key_for
@@ -54,17 +55,19 @@ async def open_engine(
     cuts_overrun: bool = False,
     canary_every: int = 500,
     canary_s: float = 600.0,
+    fleet: Fleet | None = None,
 ) -> Engine:
     """`prefills` and `opens_thought` tell of a chat server what cannot be asked: that a last assistant message is
     continued, and that its answers begin inside the thought. With `cuts_overrun` an answer beyond its limit is cut
-    to what fits, and says so; without, it is an error."""
+    to what fits, and says so; without, it is an error. `fleet` has all servers of the model."""
     check_nothink_by(nothink_by)
     chosen(dialect)
     if transport not in ("auto", "ids", "chat"):
         raise ConfigError(f"unknown transport '{transport}'{nearest(transport, ['auto', 'ids', 'chat'])}")
     base, name = _address(model)
     retry = retry or (RetryPolicy.within(timeout_s) if timeout_s else RetryPolicy())
-    client = Client(base.removesuffix("/v1"), key_for(base), retry, connections=max(64, concurrency + 8))
+    connections = max(64, concurrency + 8)
+    client = Client(base.removesuffix("/v1"), key_for(base), retry, connections=connections, fleet=fleet)
     try:
         facts = await _facts(client, base, name)
         if transport == "ids" and facts.kind == "other":

@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from thinkcap.engines.fleet import routed
 from thinkcap.gateway import job, pages, replies
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice, calls_at_once, choose
@@ -30,6 +31,7 @@ from thinkcap.gateway.models import Models, Served
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
 from thinkcap.gateway.service import Service
 from thinkcap.gateway.streaming import streamed
+from thinkcap.gateway.upstreams import route_of
 from thinkcap.gateway.wires import WIRES, Wire, canonical
 from thinkcap.gateway.wires.retold import FIELDS, retold, retold_stream
 
@@ -129,7 +131,11 @@ class Gateway:
                     param="n",
                 )
             async with Slot(self.service.admission, calls), asyncio.timeout(config.request_timeout_s):
-                await self._answer(call, served, forced, choice, response)
+                if served.fleet is None:
+                    await self._answer(call, served, forced, choice, response)
+                else:
+                    with routed(route_of(call, call.cap or config.default_cap)):
+                        await self._answer(call, served, forced, choice, response)
         except TimeoutError:
             await response.refuse(late(config.request_timeout_s))
         except Exception as err:

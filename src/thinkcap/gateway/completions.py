@@ -18,6 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from thinkcap.core.errors import ThinkcapError
+from thinkcap.engines.fleet import Route, routed
 from thinkcap.gateway.limits import Slot, read_body
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
 from thinkcap.gateway.replies import DONE, encode
@@ -28,6 +29,8 @@ from thinkcap.gateway.wires.reading import converted, decoded
 PATH = "/v1/completions"
 _LAST_WORDS_S = 5.0
 _SILENT_BYTES = 2**18
+_ALIKE = 1024
+"""Characters at the beginning of a prompt that make it the same conversation."""
 _Choices = Annotated[int, Meta(ge=1, le=64)]
 
 
@@ -71,11 +74,12 @@ async def answered(request: Request, service: Service) -> Response:
         await kept.enter_async_context(Slot(service.admission, asked.answers))
         try:
             async with asyncio.timeout(config.request_timeout_s):
-                if not asked.stream:
-                    reply = await served.relay.completed(body)
-                    return Response(_within(reply, asked.answers * cap), media_type="application/json")
-                events = served.relay.completing(body)
-                first = await anext(events, b"")
+                with routed(Route(str(asked.prompt)[:_ALIKE].encode("utf-8", "replace"), asked.answers * cap)):
+                    if not asked.stream:
+                        reply = await served.relay.completed(body)
+                        return Response(_within(reply, asked.answers * cap), media_type="application/json")
+                    events = served.relay.completing(body)
+                    first = await anext(events, b"")
         except TimeoutError:
             raise late(config.request_timeout_s) from None
         kept.push_async_callback(events.aclose)

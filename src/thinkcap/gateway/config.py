@@ -17,8 +17,10 @@ from msgspec import Meta
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.engines.served import BackendName, ServeWith
+from thinkcap.gateway import upstreams
 from thinkcap.gateway.auth import Keys
 from thinkcap.gateway.call import ReasoningField
+from thinkcap.gateway.upstreams import UpstreamConfig
 from thinkcap.settings import FilePath, Read, Text, inside, load, table_of, values
 
 _ORIGIN = re.compile(r"https?://[^/\s@]+")
@@ -39,7 +41,7 @@ class ModelConfig:
     """One model behind the gateway."""
 
     model: Text
-    """`bundled`, a .gguf file, or http://host/v1#name."""
+    """`bundled`, a .gguf file, or http://host/v1#name; with `upstreams` the name they all have for it."""
     name: str = ""
     """What clients call it; the model's own name where empty."""
     profile: FilePath | None = None
@@ -48,6 +50,37 @@ class ModelConfig:
     serve_with: BackendName | None = None
     """The server that is started for the model, and stopped with the gateway."""
     serve_args: str = ""
+    upstreams: tuple[UpstreamConfig, ...] = ()
+    """Where the model is served, where that is at several servers or one with a key of its own."""
+
+    @property
+    def address(self) -> str:
+        """What an engine opens."""
+        return f"{self.upstreams[0].url}#{self.model}" if self.upstreams else self.model
+
+    @property
+    def remote(self) -> bool:
+        return self.address.startswith(("http://", "https://"))
+
+    @classmethod
+    def of(cls, addresses: Sequence[str]) -> ModelConfig:
+        """One model, at one address or at several with the same name after `#`."""
+        if len(addresses) == 1:
+            return cls(addresses[0])
+        bases = [address.partition("#")[0] for address in addresses]
+        return cls(addresses[0].partition("#")[2], upstreams=tuple(map(UpstreamConfig, bases)))
+
+    def check(self) -> None:
+        ServeWith.wished(self.serve_with, self.serve_args)
+        if not self.upstreams:
+            return
+        if self.serve_with:
+            raise ConfigError("`upstreams` are servers that run; `serve_with` starts one. Give one of the two")
+        if self.model.startswith(("http://", "https://")):
+            raise ConfigError(
+                f"with `upstreams`, `model` is the name the servers have for it; saw the address '{self.model}'"
+            )
+        upstreams.check(self.upstreams)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -66,6 +99,7 @@ class _Short:
     dialect: Text | None = None
     serve_with: BackendName | None = None
     serve_args: Text | None = None
+    upstreams: tuple[UpstreamConfig, ...] = ()
 
 
 _SHORT = tuple(f.name for f in fields(_Short))
@@ -150,7 +184,12 @@ class ServeConfig:
         found = values(type(self), given, also=_SHORT)
         if found.get("models") == ():
             raise ConfigError("models: wanted one or more tables, each with a `model`; saw an empty list")
-        models = found.pop("models", ()) or tuple(map(ModelConfig, short.model)) or self.models
+        named = tuple(map(ModelConfig.of, upstreams.by_name(short.model).values()))
+        models = found.pop("models", ()) or named or self.models
+        if short.upstreams:
+            if len(models) != 1:
+                raise ConfigError("`upstreams` are of one model; with several, give each its own under [[models]]")
+            models = (replace(models[0], upstreams=short.upstreams),)
         if short.profile:
             if len(models) != 1:
                 raise ConfigError("`profile` is for one model; with several, give each its own under [[models]]")
@@ -172,11 +211,11 @@ class ServeConfig:
     def _checked(self) -> ServeConfig:
         Keys(self.keys)
         for one in self.models:
-            ServeWith.wished(one.serve_with, one.serve_args)
+            one.check()
         for path in self.forward:
             if path not in OTHER_PATHS:
                 raise ConfigError(f"cannot forward '{path}'{nearest(path, OTHER_PATHS)}")
-        if self.forward and not any(m.serve_with or m.model.startswith("http") for m in self.models):
+        if self.forward and not any(m.serve_with or m.remote for m in self.models):
             raise ConfigError("`forward` needs a model server to forward to; the embedded engine has only chat")
         for origin in self.origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):

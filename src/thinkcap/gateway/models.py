@@ -6,6 +6,7 @@ served, forced = models.find("pebble+iris")
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,12 @@ from urllib.parse import urlsplit
 from thinkcap.calibrate.profile import Profile, profile_of
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
+from thinkcap.core.names import nearest
 from thinkcap.core.types import Mode, Question, Request
 from thinkcap.engines import open_engine
 from thinkcap.engines.answers import REASONING
 from thinkcap.engines.client import Client
+from thinkcap.engines.fleet import Fleet, Route, routed
 from thinkcap.engines.retry import RetryPolicy, key_for
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
@@ -27,9 +30,13 @@ from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.probe import Probe
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.relay import Relay
+from thinkcap.gateway.upstreams import fleet_of, listed_names
+
+log = logging.getLogger("thinkcap.gateway")
 
 _HTTP_CONCURRENCY = 1024
 _NEVER = 10**9
+_LOOK_S = 2.0
 _SEEN_ASKED = "What is 17 + 25?"
 _SEEN_TOKENS, _SEEN_BUDGET = 16, 4
 _BUDGET_FIELDS = ("thinking_token_budget", "reasoning_budget_tokens")
@@ -48,6 +55,8 @@ class Served:
     """Whether tools a client sends would reach the model."""
     budget_field: str = ""
     """By which the server itself was seen to bound a thought; found out where thoughts are not held by ids."""
+    fleet: Fleet | None = None
+    """Its servers, where there are several."""
 
     def short_way(self, call: Call, choice: Choice) -> bool:
         """One call, nothing to count but what the server counts, nothing our passes would add."""
@@ -75,7 +84,8 @@ class Models:
         self.served = {one.name: one for one in served}
         if len(self.served) != len(served):
             raise ConfigError(
-                f"two models have one name: {', '.join(s.name for s in served)}; name them under [[models]]"
+                f"two models have one name: {', '.join(s.name for s in served)}; name them under [[models]], or, "
+                f"if they are servers of one model, add its name to each address: http://host/v1#NAME"
             )
 
     def find(self, name: str) -> tuple[Served, str | None]:
@@ -98,13 +108,19 @@ class Models:
 
     @property
     def concurrency(self) -> int:
-        return sum(_HTTP_CONCURRENCY if one.relay else one.engine.card.concurrency for one in self.served.values())
+        return sum(_calls(one) for one in self.served.values())
 
     async def aclose(self) -> None:
         for one in self.served.values():
             if one.relay:
                 await one.relay.aclose()
             await one.engine.aclose()
+
+
+def _calls(one: Served) -> int:
+    if one.relay is None:
+        return one.engine.card.concurrency
+    return _HTTP_CONCURRENCY * (len(one.fleet.members) if one.fleet else 1)
 
 
 async def open_models(config: ServeConfig, metrics: Metrics) -> Models:
@@ -122,19 +138,36 @@ async def open_models(config: ServeConfig, metrics: Metrics) -> Models:
 
 
 async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> Served:
-    profile = profile_of(wanted.model, wanted.profile)
-    remote = wanted.model.startswith(("http://", "https://"))
+    address, remote = wanted.address, wanted.remote
+    profile = profile_of(address, wanted.profile)
     options: dict[str, Any] = dict(wanted.options)
+    fleet = fleet_of(wanted.upstreams) if wanted.upstreams else None
     if remote:
         # A gateway answers whoever asks: it holds more connections than a study, and waits less.
-        options.setdefault("concurrency", _HTTP_CONCURRENCY)
+        options.setdefault("concurrency", _HTTP_CONCURRENCY * max(1, len(wanted.upstreams)))
         options |= {
+            "fleet": fleet,
             "retry": _retry(config),
             "cuts_overrun": True,
             "canary_every": _NEVER,
             "canary_s": float(_NEVER),
         }
-    engine = await open_engine(wanted.model, **options)
+    # One of several servers is looked at; all of them are then asked whether they have the model.
+    with routed(Route()):
+        return await _opened(wanted, address, profile, fleet, options, config, metrics)
+
+
+async def _opened(
+    wanted: ModelConfig,
+    address: str,
+    profile: Profile | None,
+    fleet: Fleet | None,
+    options: Mapping[str, Any],
+    config: ServeConfig,
+    metrics: Metrics,
+) -> Served:
+    engine = await open_engine(address, **options)
+    remote = wanted.remote
     # A file's own name is what its owner calls it; the name inside may be anything.
     name = wanted.name or (
         Path(wanted.model).stem if wanted.model.lower().endswith(".gguf") else engine.card.model
@@ -145,17 +178,19 @@ async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> S
                 f"the profile was measured on '{profile.fingerprint}', this model is "
                 f"'{engine.card.fingerprint}'; calibrate again, or take the line `fingerprint` out of the profile"
             )
-        relay = await _relay(wanted.model, name, engine, config, metrics) if remote else None
+        relay = await _relay(address, name, engine, config, metrics, fleet) if remote else None
+        if fleet is not None:
+            await _check_names(address, engine.card.model, config, fleet)
         card = engine.card
         tools = await relay.takes_tools() if relay else card.tools
         field, budget_field = card.reasoning_field, ""
         if remote:
             by_ids = card.transport == "ids" and card.tools
-            field, budget_field = await _seen_thinking(wanted.model, engine, config, tools and not by_ids)
+            field, budget_field = await _seen_thinking(address, engine, config, tools and not by_ids, fleet)
     except BaseException:
         await engine.aclose()
         raise
-    return Served(name, engine, profile, relay, field, tools, budget_field)
+    return Served(name, engine, profile, relay, field, tools, budget_field, fleet)
 
 
 def _retry(config: ServeConfig) -> RetryPolicy:
@@ -172,7 +207,26 @@ def _retry(config: ServeConfig) -> RetryPolicy:
     )
 
 
-async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, metrics: Metrics) -> Relay | None:
+async def _check_names(address: str, model: str, config: ServeConfig, fleet: Fleet) -> None:
+    """Every server that answers and lists its models must list this one; who does not answer may come later."""
+    base = address.partition("#")[0].rstrip("/")
+    client = Client(base, retry=_retry(config), fleet=fleet)
+    try:
+        lists = await client.listed("/models", _LOOK_S)
+    finally:
+        await client.aclose()
+    for one, found in zip(fleet.upstreams, lists, strict=True):
+        if isinstance(found, EngineError):
+            log.warning("%s does not answer yet", one.address)
+            continue
+        names = listed_names(found)
+        if names and model not in names:
+            raise ConfigError(f"{one.address} does not serve '{model}'{nearest(model, names)}")
+
+
+async def _relay(
+    model: str, name: str, engine: Engine, config: ServeConfig, metrics: Metrics, fleet: Fleet | None
+) -> Relay | None:
     """None where every request needs an empty block of ours."""
     card = engine.card
     if card.switch == "block":
@@ -187,14 +241,17 @@ async def _relay(model: str, name: str, engine: Engine, config: ServeConfig, met
         _retry(config),
         connections=0,
         on_retry=metrics.retries.inc,
+        fleet=fleet,
     )
     return Relay(client, address.path, card.model, name, found, metrics, config.temperature)
 
 
-async def _seen_thinking(model: str, engine: Engine, config: ServeConfig, bounds: bool) -> tuple[str, str]:
+async def _seen_thinking(
+    model: str, engine: Engine, config: ServeConfig, bounds: bool, fleet: Fleet | None
+) -> tuple[str, str]:
     """What the server calls a thought and, where `bounds`, by which field it bounds one: seen in a few tokens."""
     card, name = engine.card, engine.card.reasoning_field
-    async with Probe(model, card.model, config.request_timeout_s, card.marks) as probe:
+    async with Probe(model, card.model, config.request_timeout_s, card.marks, fleet) as probe:
         asked: dict[str, Any] = {"max_tokens": _SEEN_TOKENS, **await _switches(engine, "think")}
         try:
             free = await probe.ask(_SEEN_ASKED, **asked)

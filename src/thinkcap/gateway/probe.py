@@ -19,6 +19,7 @@ from thinkcap.core.thinking import PLAIN, Marks
 from thinkcap.core.types import Mode
 from thinkcap.engines.answers import ChatAnswer, ChatReply, Usage, read_answer, read_event
 from thinkcap.engines.client import Client
+from thinkcap.engines.fleet import Fleet
 from thinkcap.engines.retry import RetryPolicy, key_for
 
 
@@ -52,12 +53,14 @@ class Seen:
 
 
 class Probe:
-    def __init__(self, address: str, model: str, timeout_s: float, marks: Marks = PLAIN) -> None:
+    def __init__(
+        self, address: str, model: str, timeout_s: float, marks: Marks = PLAIN, fleet: Fleet | None = None
+    ) -> None:
         base = address.partition("#")[0].rstrip("/")
         retry = RetryPolicy(
             first_byte_s=timeout_s, between_bytes_s=timeout_s, total_s=timeout_s, attempts=2, pause_s=0.2
         )
-        self._client = Client(base, key_for(base), retry)
+        self._client = Client(base, key_for(base), retry, fleet=fleet)
         self._model = model
         self._marks = marks
         self.switches: Mapping[Mode, Mapping[str, Any]] = {}

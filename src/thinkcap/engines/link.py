@@ -1,0 +1,265 @@
+"""One HTTP way to one model server: one try at a time, bounded, and every failure gets a name.
+
+Whatever comes in is bounded: heads by aiohttp, whole answers, events and streams here. Compressed answers are
+refused, since none was asked for. Trying again, here or elsewhere, is the client's business.
+
+    link = Link("http://localhost:8000", None, RetryPolicy())
+    raw = await link.whole("GET", "/v1/models", None, 10.0, bytes)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+import aiohttp
+
+from thinkcap.core.errors import EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
+from thinkcap.engines.masking import Mask, sentence
+from thinkcap.engines.retry import RetryPolicy
+from thinkcap.engines.sse import EventReader, EventTooLarge
+
+T = TypeVar("T")
+
+ANSWER_BYTES = 2**24
+STREAM_BYTES = 2**28
+_IDLE_BYTES = 2**22
+"""Comments and the like between two events: a server that is busy says so now and then."""
+_ERROR_BYTES = 8192
+_HEAD_BYTES = 2**14
+_TAIL_S = 1.0
+UNFIT = (ValueError, KeyError, IndexError, TypeError, AttributeError)
+
+
+class Link:
+    """One aiohttp session to one server. Opened inside a running loop."""
+
+    def __init__(
+        self, base: str, key: str | None, retry: RetryPolicy, connections: int = 64, keepalive_s: float = 15.0
+    ) -> None:
+        self.base = base.rstrip("/")
+        self.mask = Mask(key, base)
+        self._retry = retry
+        self._session = aiohttp.ClientSession(
+            headers={
+                "Accept-Encoding": "identity",
+                "Content-Type": "application/json",
+                **({"Authorization": f"Bearer {key}"} if key else {}),
+            },
+            connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=keepalive_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            max_line_size=_HEAD_BYTES,
+            max_field_size=_HEAD_BYTES,
+        )
+
+    async def aclose(self) -> None:
+        await self._session.close()
+
+    async def whole(
+        self, method: str, path: str, body: bytes | None, left_s: float, read: Callable[[bytes], T]
+    ) -> T:
+        with self._named(path):
+            response = await self._begun(method, path, body, left_s)
+            try:
+                raw = await self._read(path, response)
+            finally:
+                response.close()
+        try:
+            return read(raw)
+        except UNFIT as err:
+            raise self.garbled(path, f"an answer that does not fit ({err!r}): {start(raw)}") from err
+
+    async def forward(self, path: str, body: bytes, content_type: str, left_s: float) -> tuple[int, str, bytes]:
+        """As it is; status, content type and body come back."""
+        with self._named(path):
+            response = await self._begun("POST", path, body, left_s, content_type=content_type)
+            try:
+                kind = response.headers.get("Content-Type", "application/octet-stream")
+                return response.status, kind, await self._read(path, response)
+            finally:
+                response.close()
+
+    async def events(self, path: str, body: bytes, left_s: float) -> AsyncGenerator[list[bytes], None]:
+        """The data of the events, as they come."""
+        response: aiohttp.ClientResponse | None = None
+        try:
+            with self._named(path):
+                async with asyncio.timeout(min(self._retry.first_byte_s, left_s)):
+                    response = await self._begun("POST", path, body, left_s, self._retry.first_byte_s)
+                reader, size, idle, begun = EventReader(), 0, 0, False
+                while not reader.done and (chunk := await response.content.readany()):
+                    batch = reader.feed(chunk)
+                    size += len(chunk)
+                    idle = 0 if batch else idle + len(chunk)
+                    if size > STREAM_BYTES or idle > _IDLE_BYTES:
+                        raise self._too_much(path, f"a stream of more than {STREAM_BYTES} bytes, or of no events")
+                    if batch:
+                        if not begun:
+                            begun = True
+                            _wait_at_most(response, self._retry.between_bytes_s)
+                        yield batch
+                    else:
+                        # Bytes that are there already never make us wait; let others have their turn.
+                        await asyncio.sleep(0)
+            if not begun:
+                raise self.broken_off(path)
+            await _to_the_end(response)
+        finally:
+            # A connection that was read to its end has been given back already; any other is cut.
+            if response is not None:
+                response.close()
+
+    async def _begun(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        left_s: float,
+        silence_s: float | None = None,
+        content_type: str | None = None,
+    ) -> aiohttp.ClientResponse:
+        """The answer's head; anything but success is a refusal in the server's words.
+
+        `silence_s` bounds the wait for each piece by the connection's own clock; ours costs more than a read.
+        """
+        response = await self._session.request(
+            method,
+            self.base + path,
+            data=body,
+            headers={"Content-Type": content_type} if content_type else None,
+            timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=self._retry.connect_s, sock_read=silence_s),
+            allow_redirects=False,
+        )
+        if not 200 <= response.status < 300:
+            words = (await response.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
+            response.close()
+            raise self.refusal(path, response.status, words, response.headers.get("Retry-After"))
+        encoding = response.headers.get("Content-Encoding", "identity")
+        if encoding.lower() != "identity":
+            response.close()
+            raise self.garbled(path, f"an answer compressed as {encoding!r}, which nobody asked for")
+        return response
+
+    async def _read(self, path: str, response: aiohttp.ClientResponse) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while chunk := await response.content.readany():
+            parts.append(chunk)
+            size += len(chunk)
+            if size > ANSWER_BYTES:
+                response.close()
+                # The error keeps this frame alive, and with it what was read.
+                parts.clear()
+                raise self._too_much(path, f"an answer of more than {ANSWER_BYTES} bytes")
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    @contextmanager
+    def _named(self, path: str) -> Iterator[None]:
+        """The one place where the transport's errors become ours."""
+        try:
+            yield
+        except (aiohttp.ServerTimeoutError, TimeoutError) as err:
+            late = self._late(path)
+            late.reached = not isinstance(err, aiohttp.ConnectionTimeoutError)
+            raise late from err
+        except aiohttp.InvalidURL as err:
+            raise EngineRefused(f"'{self.base}' is not a usable address; wanted http://host:port/v1") from err
+        except aiohttp.ClientPayloadError as err:
+            raise self.broken_off(path) from err
+        except aiohttp.ClientConnectorError as err:
+            error = EngineUnreachable(
+                f"no connection to {self._at(path)}: {err.os_error.strerror or err.os_error}; "
+                f"is the server running?"
+            )
+            error.reached = False
+            raise error from err
+        except (aiohttp.ClientConnectionError, ConnectionError) as err:
+            raise EngineUnreachable(
+                f"{self._at(path)} closed the connection ({type(err).__name__}); is the server still running?"
+            ) from err
+        except aiohttp.ClientError as err:
+            raise self.garbled(path, f"broken HTTP ({type(err).__name__})") from err
+        except EventTooLarge as err:
+            raise self._too_much(path, str(err)) from err
+
+    def _at(self, path: str) -> str:
+        return f"{self.base}{path}"
+
+    def broken_off(self, path: str) -> EngineUnreachable:
+        return EngineUnreachable(
+            f"{self._at(path)} stopped in the middle of an answer; what came is thrown away. Run again"
+        )
+
+    def _late(self, path: str) -> EngineTimeout:
+        return EngineTimeout(
+            f"{self._at(path)} did not answer in time (first byte {self._retry.first_byte_s:g} s, between bytes "
+            f"{self._retry.between_bytes_s:g} s, whole call {self._retry.total_s:g} s); raise the time-out or "
+            f"lower the concurrency"
+        )
+
+    def garbled(self, path: str, what: str) -> EngineGarbled:
+        return EngineGarbled(f"{self._at(path)} sent {self.mask(what)}; is it an OpenAI-compatible server?")
+
+    def _too_much(self, path: str, what: str) -> EngineGarbled:
+        """No use in asking again for what never ends."""
+        error = self.garbled(path, what)
+        error.retriable = False
+        return error
+
+    def refusal(self, path: str, status: int, words: str, retry_after: str | None) -> EngineRefused:
+        hint = {
+            401: "; put the key into OPENAI_API_KEY or THINKCAP_API_KEY",
+            403: "; the key in the environment may not use this model",
+            404: "; does the address end in /v1, and is the model name right?",
+            429: "; lower the concurrency",
+        }.get(status, "")
+        said = self.mask(sentence(words))
+        error = EngineRefused(f"{self._at(path)} said {status}: {said}{hint}", status, _seconds(retry_after))
+        # llama-server's 500 for an image it cannot read: no use in trying again.
+        error.retriable = error.retriable and "not supported" not in said
+        return error
+
+
+def _wait_at_most(response: aiohttp.ClientResponse, silence_s: float) -> None:
+    connection = response.connection
+    # An answer that has come to its end has no connection any more.
+    if connection is not None and connection.protocol is not None:
+        connection.protocol.read_timeout = silence_s
+        connection.protocol.start_timeout()
+
+
+async def _to_the_end(response: aiohttp.ClientResponse) -> None:
+    """After the last event only the end of the body is missing; with it the connection can be used again."""
+    if response.content.at_eof():
+        return
+    try:
+        async with asyncio.timeout(_TAIL_S):
+            size = 0
+            while size < _ERROR_BYTES and (rest := await response.content.readany()):
+                size += len(rest)
+    except (aiohttp.ClientError, OSError):
+        # Whatever breaks behind a whole answer harms nobody (a TimeoutError is an OSError).
+        return
+
+
+def start(raw: bytes) -> str:
+    return repr(raw[:120].decode("utf-8", "replace"))
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """`Retry-After` in seconds or as a date; nonsense counts as absent."""
+    if not retry_after:
+        return None
+    try:
+        return min(86400.0, max(0.0, float(retry_after)))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except ValueError:
+        return None
