@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chains import study
+from opened import started_browser
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    yield from started_browser()
 
 
 @pytest.fixture(scope="session")

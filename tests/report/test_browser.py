@@ -11,53 +11,14 @@ from typing import Any
 
 import pytest
 from chains import HOSTILE
+from opened import SHOTS, Opened
 
 from thinkcap.report.explorer import page as page_module
 from thinkcap.report.explorer.page import write_page
 
 pytestmark = pytest.mark.browser
 
-SHOTS = Path(__file__).parents[2] / "build" / "screenshots"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
 CUT = "document.querySelector('.trace .cut')?.textContent"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright drives the browser tests")
-    program = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
-    if program is None:
-        pytest.skip("Chromium is not installed; the explorer's browser tests need it (apt-get install chromium)")
-    with api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=program, args=FLAGS)
-        yield started
-        started.close()
-
-
-class Opened:
-    """A page with everything it said and asked for."""
-
-    def __init__(self, browser: Any, file: Path, **context: Any) -> None:
-        options: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
-        self.context = browser.new_context(**options | context)
-        self.page = self.context.new_page()
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(file.resolve().as_uri())
-        self.page.wait_for_function("document.body.dataset.ready === 'yes'")
-
-    def shoot(self, name: str) -> None:
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
-
-    def __enter__(self) -> Opened:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.context.close()
 
 
 @pytest.fixture(scope="module")
@@ -71,15 +32,15 @@ def opened(browser: Any, file: Path) -> Iterator[Opened]:
         yield view
 
 
-def pixels(view: Opened, chart: str) -> str:
-    return str(view.page.evaluate("n => document.querySelector(`[data-chart='${n}'] canvas`).toDataURL()", chart))
+def picture(view: Opened, chart: str) -> str:
+    return str(view.page.evaluate("n => document.querySelector(`[data-chart='${n}'] svg`).outerHTML", chart))
 
 
 def test_it_loads_in_silence_and_asks_for_nothing(opened: Opened, file: Path) -> None:
     assert opened.said == []
     assert opened.asked == [file.resolve().as_uri()]
     assert opened.page.locator("#verdict p").count() >= 1
-    assert opened.page.locator(".chart:visible canvas").count() == 7
+    assert opened.page.locator("[data-chart]:visible svg[role=img]").count() == 7
     opened.shoot("light")
 
 
@@ -88,7 +49,7 @@ def test_the_slider_moves_every_chart_the_table_and_the_cut(opened: Opened) -> N
     charts = page.eval_on_selector_all(".chart:not([hidden])", "all => all.map(c => c.dataset.chart)")
     page.locator("#cap").fill("1")
     page.locator("#list button").first.click()
-    before = {name: pixels(opened, name) for name in charts}
+    before = {name: picture(opened, name) for name in charts}
     table, cut = page.inner_text("#methods"), page.evaluate(CUT)
     assert cut.startswith("Cut at 64 tokens")
     length = page.evaluate("document.querySelector('.trace .thought').textContent.length")
@@ -97,7 +58,7 @@ def test_the_slider_moves_every_chart_the_table_and_the_cut(opened: Opened) -> N
     assert page.inner_text("#methods") != table
     page.wait_for_function("document.querySelector('.trace .cut')?.textContent.startsWith('Cut at 128')")
     assert page.evaluate("document.querySelector('.trace .thought').textContent.length") > length
-    same = [name for name in charts if pixels(opened, name) == before[name]]
+    same = [name for name in charts if picture(opened, name) == before[name]]
     assert same == []
     assert opened.said == []
 
@@ -235,9 +196,9 @@ def test_the_address_holds_the_place(browser: Any, file: Path) -> None:
 
 
 def test_methods_can_be_drawn_and_hidden(opened: Opened) -> None:
-    before = pixels(opened, "Right answers by cap")
+    before = picture(opened, "Right answers by cap")
     opened.page.get_by_label("draw mrsd").check()
-    assert pixels(opened, "Right answers by cap") != before
+    assert picture(opened, "Right answers by cap") != before
     assert "mrsd" in opened.page.inner_text("#key")
 
 
@@ -247,13 +208,14 @@ def test_dark_and_light(browser: Any, file: Path, scheme: str, other: str) -> No
         page = view.page
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        chart = pixels(view, "Right answers by cap")
+        chart = page.evaluate("getComputedStyle(document.querySelector('[data-chart] .line')).stroke")
         if scheme == "dark":
             view.shoot("dark")
         page.locator("#theme").click()
         assert page.evaluate("document.documentElement.dataset.theme") == other
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") != ground
-        assert pixels(view, "Right answers by cap") != chart
+        lit = "getComputedStyle(document.querySelector('[data-chart] .line')).stroke"
+        assert page.evaluate(lit) != chart
         assert view.said == []
 
 
@@ -282,7 +244,7 @@ def test_a_phone(browser: Any, file: Path) -> None:
     with Opened(browser, file, viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True) as view:
         page = view.page
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        widths = page.eval_on_selector_all(".chart:not([hidden]) .uplot", "all => all.map(c => c.clientWidth)")
+        widths = page.eval_on_selector_all(".chart:not([hidden]) .plot svg", "all => all.map(c => c.clientWidth)")
         assert widths
         assert max(widths) <= 390
         page.locator("#list button").nth(1).tap()

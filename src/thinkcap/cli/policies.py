@@ -25,7 +25,7 @@ def command(name: str | None, markdown: bool) -> None:
         say("\nMore of one: thinkcap policies NAME")
         return
     method = about(name.partition("(")[0])
-    say(f"{method.name}: {method.summary}\n\n{method.text}")
+    say(method.explained)
     if method.options:
         options = (key if value is None else f"{key}={value}" for key, value in method.options.items())
         say(f"\nOptions: {', '.join(options)}")

@@ -41,6 +41,10 @@ class Method:
     options: Mapping[str, Any]
     """What a person may set, with the defaults; None where the default follows from the cap."""
 
+    @property
+    def explained(self) -> str:
+        return f"{self.name}: {self.summary}\n\n{self.text}"
+
 
 def about(name: str) -> Method:
     """Any policy by its bare name, one of your own (`my.module:mine`) included."""
@@ -59,6 +63,12 @@ def summary(policy: str) -> str:
     """One sentence about a policy as rows name it, options and all; nothing about one that is not ours."""
     name = policy.partition("(")[0]
     return about(name).summary if name in POLICIES else ""
+
+
+def explained(policy: str) -> str:
+    """As `thinkcap policies NAME` prints it, of a policy as rows name it; nothing about one that is not ours."""
+    name = policy.partition("(")[0]
+    return about(name).explained if name in POLICIES else ""
 
 
 def page() -> str:

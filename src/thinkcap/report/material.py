@@ -6,14 +6,11 @@ material.hardware(material.records.arms[0])
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from thinkcap.diagnose.pairs import Comparisons, compare
 from thinkcap.diagnose.runs import configurations
@@ -79,7 +76,7 @@ def load(paths: Sequence[Path], **reading: Any) -> Material:
             continue
         found, said = read_run(path, questions, reading.get("model"))
         # Every run's file is called rows.parquet; the folder tells them apart.
-        arms += _enriched([replace(arm, file=name) for arm in found], path, questions)
+        arms += [replace(arm, file=name) for arm in found]
         notes += said
     others = [p for p in paths if not is_run(p)]
     if others:
@@ -94,30 +91,3 @@ def _unused(name: str, taken: Sequence[str]) -> str:
     while wanted in taken:
         wanted, number = f"{name} ({number})", number + 1
     return wanted
-
-
-def _enriched(arms: list[Arm], folder: Path, questions: Questions) -> list[Arm]:
-    """Votes and reading levels, which only the rows of our own runs have."""
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(
-        folder / "rows.parquet",
-        columns=["task", "question", "policy", "budget", "seed", "verdict", "level", "notes"],
-    )
-    table = table.filter(pc.is_valid(table["verdict"]))
-    marks = pc.or_(pc.starts_with(table["policy"], "vote"), pc.starts_with(table["policy"], "gate"))
-    voted: dict[tuple[str, str, int, int], dict[int, int]] = {}
-    for row in table.filter(marks).to_pylist():
-        agree = json.loads(row["notes"] or "{}").get("agree")
-        if agree is not None:
-            key = (row["task"], row["policy"], row["budget"], row["seed"])
-            voted.setdefault(key, {})[questions.code(row["question"])] = int(agree)
-    done = []
-    for arm in arms:
-        votes = voted.get((arm.task, arm.method, arm.budget or 0, arm.seed or 0))
-        if votes and all(int(q) in votes for q in arm.question):
-            extra = {**arm.extra, "agree": np.array([votes[int(q)] for q in arm.question], dtype=np.int64)}
-            arm = replace(arm, extra=extra)
-        done.append(arm)
-    return done

@@ -1,78 +1,85 @@
-// Charts of causes: why thinking loses, what it needs, when chains end.
+// Charts of causes: why thinking loses, what it needs, when chains end. They speak of thinking, in its colour; the
+// two parts of a loss are told apart by pattern, since every colour means something else already.
+const thinkLook = () => look(Math.max(0, data.policies.indexOf("think")));
+const bars = (names) => ({ min: -0.6, max: names.length - 0.4, ticks: names.map((n, i) => [i, n, i === names.length - 1 ? 1 : 0]) });
+const pickBar = (caps) => (value) => {
+  const cap = caps()[Math.round(value)];
+  if (cap !== undefined && cap >= 0) change({ cap });
+};
+
+// Truncation and reasoning one on the other where both lose or both gain, else from zero.
+const lossBars = () =>
+  view()
+    .loss.map((found, cap) => ({ cap, found }))
+    .filter(({ found }) => found && known(found[3]))
+    .map(({ cap, found }) => {
+      const [total, low, high, cut, reason] = found;
+      const from = cut * reason > 0 ? cut : 0;
+      return { cap, total, low, high, cut, reason, parts: [[0, cut], [from, from + reason]] };
+    });
+
 function lossChart() {
-  const found = view().loss;
-  const kept = data.budgets.map((_, i) => i).filter((i) => found[i] && found[i][3] !== null);
-  if (!kept.length) return null;
-  const cut = kept.map((i) => found[i][3]),
-    reason = kept.map((i) => found[i][4]),
-    tax = kept.map((i) => found[i][0]);
-  // Of the same sign they are stacked: the outer bar is drawn first, in full.
-  const outer = reason.map((r, i) => (r * cut[i] > 0 ? r + cut[i] : r));
-  const low = Math.min(0, ...outer, ...cut),
-    high = Math.max(0, ...outer, ...cut);
-  const bars = uPlot.paths.bars({ size: [0.7, 60] });
-  const names = kept.map((i) => String(data.budgets[i]));
+  const found = lossBars();
+  if (!found.length) return null;
+  const ends = found.flatMap((b) => [...b.parts.flat(), b.total, b.low, b.high]);
+  const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const room = 0.04 * (high - low) || 0.02;
+  const ink = { hue: "var(--ink)", shape: 3 };
   return {
-    data: [kept.map((_, i) => i), outer, cut, tax],
-    options: {
-      scales: {
-        x: { time: false, range: [-0.6, kept.length - 0.4] },
-        y: { range: [low * 1.08 - 0.02, high * 1.08 + 0.02] },
-      },
-      axes: axes("token cap", "points lost", {
-        x: {
-          splits: () => names.map((_, i) => i),
-          values: () => (names.length > 9 ? names.map((n, i) => (i % 2 ? "" : n)) : names),
-        },
-        y: shareAxis,
-      }),
-      series: [
-        {},
-        { fill: faint(COLOUR[0][0], 0.9), stroke: COLOUR[0][0], width: 0, paths: bars, points: { show: false } },
-        { fill: faint(COLOUR[1][0], 0.9), stroke: COLOUR[1][0], width: 0, paths: bars, points: { show: false } },
-        {
-          stroke: css("--ink"),
-          width: 0,
-          paths: () => null,
-          points: { show: true, size: 8, width: 2, fill: css("--ground") },
-        },
-      ],
-      hooks: { draw: [capLine(() => kept.indexOf(state.cap))] },
+    x: { ...bars(found.map((b) => String(data.budgets[b.cap]))), label: "token cap" },
+    y: { min: low - room, max: high + room, label: "points lost" },
+    layers: [
+      { kind: "bars", kindOf: "reasoning", items: found.map((b, i) => [i, ...b.parts[1]]) },
+      { kind: "bars", kindOf: "truncation", items: found.map((b, i) => [i, ...b.parts[0]]) },
+      { kind: "line", look: ink, line: false, hollow: true, points: found.map((b, i) => [i, b.total, b.low, b.high]) },
+    ],
+    whiskers: true,
+    cap: found.findIndex((b) => b.cap === state.cap),
+    sites: found.map((_, i) => i),
+    tell: (i) => {
+      const b = found[i];
+      const rows = [["loss", `${points(b.total)} (${points(b.low)} to ${points(b.high)})`], ["truncation", points(b.cut)], ["reasoning", points(b.reason)]];
+      return { title: `${data.budgets[b.cap]} tokens: points lost`, rows: rows.map((r) => [null, ...r]) };
     },
-    kept,
+    csv: () => [
+      ["cap", "loss", "low", "high", "truncation", "reasoning", "share cut"],
+      ...view().loss.map((l, i) => l && [data.budgets[i], ...l]).filter(Boolean),
+    ],
   };
 }
 
-function tiersChart() {
+function lossNote() {
+  const found = view().loss[state.cap];
+  if (!found) return `At ${budget()}: both modes were not run, or no chain ended`;
+  return `At ${budget()}: loss ${points(found[0])} points (${points(found[1])} to ${points(found[2])}) = truncation (striped) ${points(found[3])}, reasoning (solid) ${points(found[4])}`;
+}
+
+function tierBars() {
   const found = view().tiers;
-  if (!found) return null;
+  if (!found) return [];
   const rows = [...found.by.filter(([b]) => b), ...found.by.filter(([b]) => !b)];
-  const names = rows.map(([b]) => (b ? String(b) : "none"));
-  const shares = rows.map(([, k]) => k / found.n);
-  const bars = uPlot.paths.bars({ size: [0.7, 60] });
-  const solid = (hue) => ({ fill: faint(hue, 0.85), stroke: hue, width: 0, paths: bars, points: { show: false } });
-  const last = names.length - 1;
+  return rows.map(([cap, k]) => ({ cap, k, share: k / found.n, name: cap ? String(cap) : "none" }));
+}
+
+function tiersChart() {
+  const found = tierBars();
+  if (!found.length) return null;
+  const think = thinkLook();
+  const items = (which) => found.map((b, i) => [i, 0, b.share]).filter(([i]) => which(found[i]));
   return {
-    data: [
-      names.map((_, i) => i),
-      shares.map((v, i) => (i < last ? v : null)),
-      shares.map((v, i) => (i === last ? v : null)),
+    x: { ...bars(found.map((b) => b.name)), label: "least cap at which thinking is right" },
+    y: { min: 0, max: Math.max(0.05, ...found.map((b) => b.share)) * 1.08, label: "questions, %" },
+    layers: [
+      { kind: "bars", look: think, items: items((b) => b.cap) },
+      { kind: "bars", look: think, kindOf: "hollow", items: items((b) => !b.cap) },
     ],
-    options: {
-      scales: {
-        x: { time: false, range: [-0.6, names.length - 0.4] },
-        y: { range: [0, Math.max(0.05, ...shares) * 1.12] },
-      },
-      axes: axes("least cap at which thinking is right", "questions, %", {
-        x: {
-          splits: () => names.map((_, i) => i),
-          values: () => (names.length > 9 ? names.map((n, i) => (i % 2 && i !== last ? "" : n)) : names),
-        },
-        y: shareAxis,
-      }),
-      series: [{}, solid(COLOUR[2][0]), solid(COLOUR[1][0])],
-      hooks: { draw: [capLine(() => rows.findIndex(([b]) => b === budget()))] },
-    },
+    cap: found.findIndex((b) => b.cap === budget()),
+    sites: found.map((_, i) => i),
+    tell: (i) => ({
+      title: found[i].cap ? `Right from ${found[i].cap} tokens on` : "Right at no cap",
+      rows: [[null, "questions", `${found[i].k} of ${view().tiers.n} (${percent(found[i].share)})`]],
+    }),
+    csv: () => [["least cap", "questions", "share"], ...found.map((b) => [b.name, b.k, b.share])],
   };
 }
 
@@ -81,7 +88,7 @@ function solved() {
   if (!found) return "";
   const enough = found.by.filter(([b]) => b && b <= budget()).reduce((sum, [, k]) => sum + k, 0);
   const none = found.by.find(([b]) => !b);
-  return `${enough} of ${found.n} questions need ${budget()} tokens or fewer; ${none ? none[1] : 0} are right at no cap`;
+  return `${enough} of ${found.n} questions need ${budget()} tokens or fewer; ${none ? none[1] : 0} are right at no cap (hollow)`;
 }
 
 const hazards = () => (data.views.find((v) => v.task === data.tasks[state.task]) || {}).hazard;
@@ -91,45 +98,26 @@ function hazardChart() {
   const found = hazards();
   if (state.group || !found || found.bins.length < 2) return null;
   const { bins, top, few } = found;
-  const x = bins.map((b) => (b[0] + b[1]) / 2);
-  const known = (b) => b[5] >= few;
-  const hue = colour(1 % data.policies.length);
-  const quiet = { stroke: "transparent", width: 0, points: { show: false } };
-  const arrows = (u) => {
-    const size = 6 * devicePixelRatio;
-    for (const b of bins.filter((v) => v[2] > top)) {
-      const px = u.valToPos((b[0] + b[1]) / 2, "x", true);
-      u.ctx.save();
-      u.ctx.fillStyle = hue;
-      u.ctx.beginPath();
-      u.ctx.moveTo(px, u.bbox.top);
-      u.ctx.lineTo(px - size, u.bbox.top + 1.5 * size);
-      u.ctx.lineTo(px + size, u.bbox.top + 1.5 * size);
-      u.ctx.fill();
-      u.ctx.restore();
-    }
-  };
+  const middle = (b) => (b[0] + b[1]) / 2;
+  const many = bins.filter((b) => b[5] >= few);
+  const think = thinkLook();
   return {
-    data: [
-      x,
-      bins.map((b) => (known(b) ? Math.min(b[4], top) : null)),
-      bins.map((b) => (known(b) ? b[3] : null)),
-      bins.map((b) => (known(b) ? b[2] : null)),
-      bins.map((b) => (known(b) || b[2] > top ? null : b[2])),
+    x: { min: 0, max: bins[bins.length - 1][1], ticks: plainTicks(0, bins[bins.length - 1][1]), label: "tokens so far" },
+    y: { min: 0, max: top, label: "ends next, %" },
+    layers: [
+      { kind: "band", look: think, points: many.map((b) => [middle(b), b[3], Math.min(b[4], top)]) },
+      { kind: "line", look: think, points: many.map((b) => [middle(b), b[2]]) },
+      { kind: "line", look: think, line: false, hollow: true, points: bins.filter((b) => b[5] < few && b[2] <= top).map((b) => [middle(b), b[2]]) },
     ],
-    options: {
-      scales: { x: { time: false, range: [0, bins[bins.length - 1][1]] }, y: { range: [0, top] } },
-      axes: axes("tokens so far", "ends next, %", { y: { values: (u, v) => v.map((y) => (100 * y).toFixed(1)) } }),
-      series: [
-        {},
-        quiet,
-        quiet,
-        { stroke: hue, width: 2, points: { show: true, size: 6, fill: hue } },
-        { stroke: hue, width: 0, paths: () => null, points: { show: true, size: 7, width: 1.5, fill: css("--ground") } },
-      ],
-      bands: [{ series: [1, 2], fill: faint(hue, 0.18) }],
-      hooks: { draw: [arrows, capLine(budget)] },
+    arrows: bins.filter((b) => b[2] > top).map((b) => ({ x: middle(b), look: think })),
+    cap: budget(),
+    sites: bins.map(middle),
+    tell: (x) => {
+      const b = bins.find((v) => middle(v) === x);
+      const rows = [["ends next", `${(100 * b[2]).toFixed(2)} % (${(100 * b[3]).toFixed(2)} to ${(100 * b[4]).toFixed(2)})`], ["chains left", String(b[5])]];
+      return { title: `${whole(b[0])} to ${whole(b[1])} tokens`, rows: rows.map((r) => [null, ...r]) };
     },
+    csv: () => [["from", "to", "ends next", "low", "high", "chains left"], ...bins],
   };
 }
 

@@ -18,14 +18,37 @@ function matches(q) {
       return false;
   }
   if (state.search) {
-    const words = `${list.id[q]} ${list.snippet[q]} ${details[q] ? details[q].text : ""}`.toLowerCase();
-    if (!words.includes(state.search.toLowerCase())) return false;
+    const words = `${list.id[q]} ${list.snippet[q]}`.toLowerCase();
+    const wanted = state.search.toLowerCase();
+    if (!words.includes(wanted) && !inside(q, wanted)) return false;
   }
   return true;
 }
 
+// The whole question and its chains: those of the page itself, or what `thinkcap view` found in all of them.
+let hits = { for: "", found: new Set() };
+function inside(q, wanted) {
+  if (hits.for === wanted && hits.found.has(q)) return true;
+  const detail = details[q];
+  if (!detail) return false;
+  const texts = [detail.text || "", ...Object.values(detail.chains).map((c) => c.text)];
+  return texts.some((text) => text.toLowerCase().includes(wanted));
+}
+
+let asking = 0;
+function searchAll(text) {
+  clearTimeout(asking);
+  if (!data.served || text.length < 2) return;
+  asking = setTimeout(async () => {
+    const reply = await fetch(`search.json?q=${encodeURIComponent(text)}`).catch(() => null);
+    if (!reply || !reply.ok || state.search !== text) return;
+    hits = { for: text.toLowerCase(), found: new Set((await reply.json()).questions) };
+    drawList();
+  }, 250);
+}
+
 function marks(q) {
-  const ticked = shown().slice(0, 6);
+  const ticked = drawn().slice(0, 6);
   const said = ticked.map((p) => `${data.policies[p]} ${LETTER[letter(code(q, p))] || "not run"}`).join(", ");
   return make(
     "span",
@@ -72,7 +95,10 @@ function drawList() {
     }),
   );
   const all = data.questions.task.filter((t) => t === state.task).length;
-  byId("count").textContent = found.length === all ? `${all} questions` : `${found.length} of ${all} questions`;
+  const partly = state.search && !data.served && data.inside.length < data.questions.id.length;
+  byId("count").textContent =
+    (found.length === all ? `${all} questions` : `${found.length} of ${all} questions`) +
+    (partly ? `; of ${data.questions.id.length - data.inside.length} only id and beginning are searched` : "");
   byId("more").hidden = found.length <= state.limit;
 }
 
@@ -146,6 +172,7 @@ function startList() {
     byId(id).addEventListener(id === "search" ? "input" : "change", (e) =>
       change({ [key]: read(e.target.value), limit: 60 }),
     );
+  byId("filters").addEventListener("submit", (e) => e.preventDefault());
   listen("by", "by", Number);
   listen("result", "result");
   listen("stage", "stage");
@@ -162,10 +189,11 @@ function startList() {
       step(e.key === "ArrowDown" ? 1 : -1);
     }
   });
+  byId("search").addEventListener("input", (e) => searchAll(e.target.value));
   onChange((keys) => {
     if (["task", "by"].some((k) => keys.has(k))) drawFilters();
     if (
-      ["cap", "task", "group", "by", "result", "stage", "against", "search", "limit", "shown"].some((k) =>
+      ["cap", "task", "group", "by", "result", "stage", "against", "search", "limit", "shown", "data"].some((k) =>
         keys.has(k),
       )
     )

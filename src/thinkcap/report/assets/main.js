@@ -2,8 +2,6 @@
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
   byId("theme").textContent = name === "dark" ? "Light" : "Dark";
-  for (const f of listeners) f(new Set(["theme"]));
-  drawMethods();
 }
 
 function startKeys() {
@@ -45,7 +43,7 @@ function startSlider() {
   cap.addEventListener("input", () => change({ cap: Number(cap.value) }));
   onChange((keys) => {
     if (keys.has("cap")) show();
-    if (["cap", "task", "group", "shown"].some((k) => keys.has(k))) {
+    if (["cap", "task", "group", "shown", "data"].some((k) => keys.has(k))) {
       drawMethods();
       drawCompare();
     }
@@ -76,18 +74,10 @@ function recall() {
   }
 }
 
-// Where thinking loses most is where there is most to see.
-function worstCap() {
-  let best = Math.floor(data.budgets.length / 2),
-    most = -Infinity;
-  const found = data.views.length ? data.views[0].loss : [];
-  found.forEach((l, i) => {
-    if (l && l[0] > most) {
-      most = l[0];
-      best = i;
-    }
-  });
-  return best;
+// The cap that the verdict speaks of; without a verdict, the middle one.
+function firstCap() {
+  const cap = data.opens ? data.budgets.indexOf(data.opens.cap) : -1;
+  return cap >= 0 ? cap : Math.floor(data.budgets.length / 2);
 }
 
 function firstShown() {
@@ -100,11 +90,13 @@ function firstShown() {
     .map((_, i) => i)
     .filter((i) => !plain.includes(i))
     .sort((a, b) => last(b) - last(a));
-  return new Set([...plain, ...others.slice(0, Math.max(0, 5 - plain.length))]);
+  const said = (data.opens ? data.opens.policies : []).map((n) => data.policies.indexOf(n)).filter((i) => i >= 0);
+  return new Set([...new Set([...plain, ...said, ...others])].slice(0, Math.max(5, plain.length + said.length)));
 }
 
 function start() {
-  state.cap = worstCap();
+  state.cap = firstCap();
+  if (data.opens) state.task = Math.max(0, data.tasks.indexOf(data.opens.task));
   state.shown = firstShown();
   state.by = Math.max(0, data.policies.indexOf("think"));
   recall();

@@ -1,112 +1,97 @@
-// Everything the charts share: axes, the line at the cap, bands, and drawing again when the theme changes.
+// A chart on the page: its title, its words, its picture, the values under the pointer, and ways to keep it.
 const plots = [];
 
-function axes(xLabel, yLabel, more = {}) {
-  const common = {
-    stroke: css("--quiet"),
-    grid: { stroke: css("--line"), width: 0.6 },
-    ticks: { stroke: css("--line"), width: 0.6 },
-    font: "12px system-ui",
-    labelFont: "12px system-ui",
-  };
-  return [
-    { ...common, label: xLabel, labelSize: 18, size: 34, ...(more.x || {}) },
-    { ...common, label: yLabel, labelSize: 18, size: 46, ...(more.y || {}) },
-  ];
-}
-
-// Doubling caps lie evenly apart: budgets are drawn at their logarithm.
-const log2 = Math.log2;
-function capTicks() {
-  const powers = data.budgets.filter((b) => (b & (b - 1)) === 0);
-  return powers.length >= 3 ? powers : data.budgets;
-}
-const capAxis = { splits: () => capTicks().map(log2), values: (u, v) => v.map((x) => String(Math.round(2 ** x))) };
-const capScale = () => {
-  const first = log2(data.budgets[0]),
-    last = log2(data.budgets[data.budgets.length - 1]);
-  const room = Math.max(0.15, (last - first) * 0.03);
-  return { time: false, range: [first - room, last + room] };
-};
-const shareScale = { range: [0, 1] };
-const shareAxis = { values: (u, v) => v.map((x) => `${Math.round(100 * x)}`) };
-
-function nearestCap(value) {
-  let best = 0;
-  data.budgets.forEach((b, i) => {
-    if (
-      Math.abs(log2(b) - log2(Math.max(1, value))) < Math.abs(log2(data.budgets[best]) - log2(Math.max(1, value)))
-    )
-      best = i;
-  });
-  return best;
-}
-
-// A vertical line where the slider stands; `place` turns the cap into the chart's x.
-const capLine = (place) => (u) => {
-  const x = u.valToPos(place(), "x", true);
-  if (!(x >= u.bbox.left - 1 && x <= u.bbox.left + u.bbox.width + 1)) return;
-  u.ctx.save();
-  u.ctx.strokeStyle = css("--accent");
-  u.ctx.lineWidth = 2 * devicePixelRatio;
-  u.ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
-  u.ctx.beginPath();
-  u.ctx.moveTo(x, u.bbox.top);
-  u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
-  u.ctx.stroke();
-  u.ctx.restore();
-};
-
-const faint = (hex, alpha) =>
-  hex +
-  Math.round(alpha * 255)
-    .toString(16)
-    .padStart(2, "0");
-
-// A chart: `build` gives uPlot's options and data for the present view, or null where there is nothing to draw.
 class Plot {
-  constructor(title, build, { click, say, when }) {
+  constructor(title, build, { say, pick } = {}) {
+    this.title = title;
     this.build = build;
-    this.click = click;
-    this.say = say;
-    this.when = when;
+    this.say = say || (() => "");
+    this.pick = pick;
     this.note = make("p");
-    this.holder = make("div", { class: "plot", role: "img", "aria-label": title });
-    this.tall = plots.length ? 220 : 300;
-    this.box = make("div", { class: "chart", "data-chart": title }, make("h3", {}, title), this.note, this.holder);
+    this.holder = make("div", { class: "plot" });
+    this.tall = plots.length ? 230 : 320;
+    const save = saveBox(title, {
+      SVG: () => saveSvg(this.name(), this.whole()),
+      PNG: () => savePng(this.name(), this.whole()),
+      CSV: () => saveCsv(this.name(), this.spec.csv()),
+    });
+    const head = make("div", { class: "head" }, make("h3", {}, title), save);
+    this.box = make("div", { class: "chart", "data-chart": title }, head, this.note, this.holder);
     // The first chart is the one the page is about: it stands alone, above the table.
     byId(plots.length ? "charts" : "lead").append(this.box);
     plots.push(this);
-    new ResizeObserver(() => this.resize()).observe(this.holder);
+    this.holder.addEventListener("pointermove", (e) => this.point(e));
+    for (const gone of ["pointerleave", "pointercancel", "pointerup"])
+      this.holder.addEventListener(gone, (e) => (gone !== "pointerup" || e.pointerType !== "mouse") && this.leave());
+    this.holder.addEventListener("click", (e) => {
+      if (this.frame && this.pick) this.pick(this.frame.value(this.across(e)));
+    });
+    new ResizeObserver(() => this.width() !== this.drawn && this.draw()).observe(this.holder);
   }
 
-  size() {
-    return { width: Math.max(220, Math.floor(this.holder.clientWidth)), height: this.tall };
+  name() {
+    return [data.name, this.title, state.group].filter(Boolean).join(" ");
   }
-  resize() {
-    if (this.u && this.u.width !== this.size().width) this.u.setSize(this.size());
+  width() {
+    return Math.max(220, Math.floor(this.holder.clientWidth));
+  }
+  // As it is saved: of a size of its own, with its title and what the lines are.
+  whole() {
+    return render(this.spec, 900, this.tall + 100, { title: `${this.title} (${data.model}, ${data.tasks[state.task]}${state.group ? `, ${state.group}` : ""})`, key: this.spec.key || [] }).node;
+  }
+  across(event) {
+    const box = this.holder.getBoundingClientRect();
+    return ((event.clientX - box.left) * this.drawn) / (box.width || 1);
   }
 
   draw() {
-    if (this.u) this.u.destroy();
-    this.u = null;
-    const made = this.build();
-    this.box.hidden = !made;
-    if (!made) return;
-    const options = { ...this.size(), legend: { show: false }, padding: [8, 10, 0, 0], ...made.options };
-    options.cursor = { drag: { x: false, y: false }, points: { size: 6 }, ...(made.options.cursor || {}) };
-    fill(this.holder);
-    this.u = new uPlot(options, made.data, this.holder);
-    this.u.over.addEventListener("click", () => this.click && this.click(this.u));
-    this.point();
+    this.leave();
+    this.spec = this.build();
+    this.box.hidden = !this.spec;
+    if (!this.spec) return;
+    // A box that was hidden has its width only now.
+    this.drawn = this.width();
+    const { node, frame } = render(this.spec, this.drawn, this.tall);
+    this.frame = frame;
+    const words = this.say();
+    node.setAttribute("role", "img");
+    node.setAttribute("aria-label", `${this.title}. ${words}`);
+    fill(this.holder, node);
+    this.note.textContent = words;
   }
 
-  // After the slider moved: only the line and the words change.
-  point() {
-    if (!this.u) return;
-    this.u.redraw(false, false);
-    const words = this.say ? this.say() : "";
-    this.note.textContent = words;
-    this.holder.setAttribute("aria-label", `${this.box.dataset.chart}. ${words}`);
+  // The values at the place nearest to the pointer; nothing of it stays when the pointer leaves.
+  point(event) {
+    if (!this.frame || !this.spec.tell || !this.spec.sites.length) return;
+    const x = this.across(event);
+    const away = (s) => Math.abs(this.frame.x(s) - x);
+    const site = this.spec.sites.reduce((best, s) => (away(s) < away(best) ? s : best));
+    if (site !== this.site) {
+      this.leave();
+      this.site = site;
+      const at = round(this.frame.x(site));
+      this.guide = draw("line", { class: "guide", x1: at, x2: at, y1: this.frame.top, y2: this.frame.bottom });
+      this.holder.firstChild.append(this.guide);
+    }
+    const { title, rows } = this.spec.tell(site);
+    showTip(
+      [make("b", {}, title), ...rows.map(([look, name, value]) => make("span", { class: "tip-row" }, look ? swatch(look) : make("i"), make("span", {}, name), make("b", {}, value)))],
+      event.clientX,
+      event.clientY,
+    );
+  }
+
+  leave() {
+    if (this.guide) this.guide.remove();
+    this.guide = this.site = null;
+    hideTip();
   }
 }
+
+const swatch = (look) =>
+  draw(
+    "svg",
+    { class: "swatch", viewBox: "0 0 26 12", width: 26, height: 12, "aria-hidden": "true" },
+    draw("path", { class: "line", d: "M0 6H26", style: { stroke: look.hue, strokeDasharray: look.dash } }),
+    marker(look, 13, 6),
+  );

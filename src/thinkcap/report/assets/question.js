@@ -54,7 +54,14 @@ function traceBox(detail) {
     ),
   );
   const ended = !cut ? `ended by itself after ${tokens} tokens` : `cut at ${tokens}`;
-  return [make("h3", {}, `Chain (${mode}): ${ended}`), modes.length > 1 ? tabs : null, box];
+  const legend = make(
+    "p",
+    { class: "quiet chain-key" },
+    "thought, ",
+    make("b", {}, "answer"),
+    cut ? [", ", make("i", {}, "what a larger cap adds")] : null,
+  );
+  return [make("h3", {}, `Chain (${mode}): ${ended}`), modes.length > 1 ? tabs : null, box, legend];
 }
 
 function why(q, policy, cell, detail) {
@@ -83,7 +90,7 @@ function methodsBox(q, detail) {
     return make(
       "tr",
       {},
-      make("td", { class: "name" }, name),
+      make("td", { class: "name" }, term(name, data.methods[p])),
       make("td", { class: "num" }, make("b", { class: `v-${verdict}` }, `${SIGN[verdict]} ${LETTER[verdict]}`)),
       make("td", { class: "answer" }, answer === null ? "\u2013" : answer),
       make(
@@ -104,7 +111,7 @@ function methodsBox(q, detail) {
     make("h3", {}, `Answers at ${budget()} tokens`),
     make(
       "div",
-      { class: "scroll" },
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Answers" },
       make(
         "table",
         { class: "why" },
@@ -114,7 +121,7 @@ function methodsBox(q, detail) {
           make(
             "tr",
             {},
-            heads.map((h) => make("th", { scope: "col" }, h)),
+            heads.map((h) => make("th", { scope: "col" }, term(h))),
           ),
         ),
         make("tbody", {}, rows),
@@ -157,7 +164,7 @@ function gridBox(q) {
     make("h3", {}, "Every method at every cap"),
     make(
       "div",
-      { class: "scroll" },
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Every method at every cap" },
       make(
         "table",
         { class: "grid" },
@@ -214,6 +221,8 @@ async function drawQuestion() {
     methodsBox(q, detail),
     gridBox(q),
   );
+  const column = box.querySelector(".grid th.here");
+  if (column) column.closest(".scroll").scrollLeft = Math.max(0, column.offsetLeft - column.closest(".scroll").clientWidth / 2);
   const mark = box.querySelector(".trace .cut");
   if (mark) mark.parentNode.scrollTop = Math.max(0, mark.offsetTop - mark.parentNode.offsetTop - 120);
 }

@@ -10,18 +10,13 @@ const LEVEL = [
   "Read where the answer is announced",
   "Guessed from the last number or formula",
 ];
-// Okabe and Ito's colours; the second of a pair is for dark grounds.
-const COLOUR = [
-  ["#0072b2", "#56b4e9"],
-  ["#d55e00", "#ff8b3d"],
-  ["#009e73", "#2fc79b"],
-  ["#b0578d", "#e39ac6"],
-  ["#b87d00", "#f0b429"],
-  ["#4a5561", "#c3cad3"],
-  ["#2e8fc4", "#9ad4f5"],
-  ["#7a7a29", "#c9c95c"],
-];
-const DASH = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
+// A method has a colour, a shape and a dash of its own; none of the colours means right, wrong or anything else.
+const HUES = 5;
+const DASHES = ["", "7 4", "2 3", "9 3 2 3"];
+const look = (policy) => {
+  const turn = Math.floor(policy / HUES);
+  return { hue: `var(--m${policy % HUES})`, shape: (policy + turn) % SHAPES.length, dash: DASHES[turn % 4] };
+};
 
 const state = {
   cap: 0,
@@ -59,31 +54,41 @@ const view = () => {
   );
 };
 const dark = () => document.documentElement.dataset.theme === "dark";
-const colour = (policy) => COLOUR[policy % 8][dark() ? 1 : 0];
-const dash = (policy) => DASH[Math.floor(policy / 8) % 4];
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const code = (q, policy, cap = state.cap) => data.questions.codes[q][policy][cap];
 const letter = (c) => c.toLowerCase();
 
-// Details of most questions lie beside the page, forty to a file; a script element can load them from a disk too.
+// The method that the verdict advises at this cap: it is always drawn, ticked or not.
+const advised = () => {
+  const said = (data.advice[data.tasks[state.task]] || []).filter(([cap]) => cap <= budget()).pop();
+  return said ? data.policies.indexOf(said[1]) : -1;
+};
+const drawn = () => data.policies.map((_, i) => i).filter((i) => state.shown.has(i) || i === advised());
+
+// Details of most questions lie beside the page, forty to a file. From a disk only a script element can load them;
+// `thinkcap view` answers with the same as JSON.
 const loading = new Map();
 window.thinkcapShard = (found) => Object.assign(details, found);
 function withDetail(q) {
   if (details[q]) return Promise.resolve(details[q]);
   const number = Math.floor(q / data.shard);
-  if (!loading.has(number)) {
-    loading.set(
-      number,
-      new Promise((done) => {
-        const script = make("script", { src: `${data.beside}/${number}.js` });
-        script.onload = () => done(true);
-        script.onerror = () => {
-          loading.delete(number);
-          done(false);
-        };
-        document.head.append(script);
-      }),
-    );
-  }
-  return loading.get(number).then(() => details[q] || null);
+  if (!loading.has(number)) loading.set(number, data.served ? fetched(number) : scripted(number));
+  return loading.get(number).then((found) => {
+    if (!found) loading.delete(number);
+    return details[q] || null;
+  });
 }
+
+const fetched = (number) =>
+  fetch(`${data.beside}/${number}.json`)
+    .then((reply) => (reply.ok ? reply.json() : null))
+    .then((found) => Boolean(found && Object.assign(details, found)))
+    .catch(() => false);
+
+const scripted = (number) =>
+  new Promise((done) => {
+    const script = make("script", { src: `${data.beside}/${number}.js` });
+    script.onload = () => done(true);
+    script.onerror = () => done(false);
+    document.head.append(script);
+  });

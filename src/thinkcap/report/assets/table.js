@@ -20,17 +20,30 @@ function startVerdict() {
     byId("notes"),
     data.notes.map((n) => make("li", {}, n)),
   );
-  byId("provenance").textContent = JSON.stringify(data.provenance, null, 1);
+  byId("origin").replaceChildren(...facts(data.provenance));
+  byId("origin-save").append(
+    saveBox("Provenance", {
+      JSON: () => saved(`${data.name} provenance`, "json", new Blob([JSON.stringify(data.provenance, null, 1)], { type: "application/json" })),
+    }),
+  );
+  byId("now-save").append(
+    saveBox("Methods at this cap", { CSV: () => saveCsv(`${data.name} methods at ${budget()}`, tableRows(byId("methods"))) }),
+  );
 }
 
-// The dash of the line, so that two methods of one colour are told apart.
-function swatchFill(policy) {
-  const hue = colour(policy),
-    parts = dash(policy);
-  return parts.length
-    ? `repeating-linear-gradient(90deg, ${hue} 0 ${parts[0]}px, transparent ${parts[0]}px ${parts[0] + parts[1]}px)`
-    : hue;
+// Nested values as a list of terms: `engine`, `context` become "Engine: context".
+const spaced = (word) => word.replaceAll("_", " ");
+function facts(found, before = "") {
+  return Object.entries(found).flatMap(([key, value]) => {
+    const name = before ? `${before}: ${spaced(key)}` : spaced(key)[0].toUpperCase() + spaced(key).slice(1);
+    if (value === null || value === "" || value === undefined || (Array.isArray(value) && !value.length)) return [];
+    if (typeof value === "object" && !Array.isArray(value)) return facts(value, name);
+    const said = Array.isArray(value) ? value.map(plain).join(", ") : plain(value);
+    return [make("dt", {}, name), make("dd", {}, said)];
+  });
 }
+const plain = (value) =>
+  value === true ? "yes" : value === false ? "no" : typeof value === "object" ? JSON.stringify(value) : String(value);
 
 function methodRow(policy) {
   const name = data.policies[policy];
@@ -41,11 +54,11 @@ function methodRow(policy) {
     onchange: (e) => toggle(policy, e.target.checked),
   });
   tick.checked = state.shown.has(policy);
-  const swatch = make("span", { class: "swatch", style: { background: swatchFill(policy) } });
-  const head = make("td", {}, make("label", { title: data.methods[policy] }, tick, swatch, name));
+  const best = policy === advised() ? make("b", { class: "best" }, "\u2605", make("span", { class: "spare" }, " best here")) : null;
+  const head = make("td", { "data-csv": name }, make("span", { class: "method" }, make("label", {}, tick, swatch(look(policy))), term(name, data.methods[policy]), best));
   if (!cell)
-    return make("tr", {}, head, make("td", { colspan: 6, class: "quiet" }, "no graded answer at this cap"));
-  const [right, n, value, low, high, tokens, ended, , failed, unread] = cell;
+    return make("tr", {}, head, make("td", { colspan: 8, class: "quiet" }, "no graded answer at this cap"));
+  const [right, n, value, low, high, tokens, ended, , failed, unread, claimed] = cell;
   const total = n + failed;
   const parts = [
     ["r", right],
@@ -65,8 +78,9 @@ function methodRow(policy) {
     head,
     make("td", {}, make("b", {}, percent(value))),
     make("td", { class: "spare" }, `${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)}`),
-    make("td", { class: "wide" }, bar),
+    make("td", { class: "wide", "data-csv": said }, bar),
     make("td", {}, whole(tokens)),
+    hasTrials() ? make("td", {}, whole(claimed)) : null,
     make("td", {}, ended === null ? "\u2013" : percent(1 - ended, 0)),
     make("td", { class: "spare" }, String(n)),
   );
@@ -86,6 +100,7 @@ function drawMethods() {
     ["95 %", "spare"],
     ["results", "wide left"],
     ["tokens"],
+    ...(hasTrials() ? [["claimed"]] : []),
     ["cut"],
     ["n", "spare"],
   ];
@@ -97,7 +112,7 @@ function drawMethods() {
       make(
         "tr",
         {},
-        heads.map(([h, c]) => make("th", { scope: "col", class: c }, h)),
+        heads.map(([h, c]) => make("th", { scope: "col", class: c }, term(h))),
       ),
     ),
     make(
@@ -139,7 +154,7 @@ function drawCompare() {
   ];
   const body = rows.map((c) => {
     const start = [
-      make("td", {}, c.policy),
+      make("td", {}, term(c.policy, data.methods[data.policies.indexOf(c.policy)])),
       make("td", {}, percent(c.first[2])),
       make("td", {}, percent(c.second[2])),
     ];
@@ -157,12 +172,15 @@ function drawCompare() {
       make("td", {}, `${small(adjusted)} (Holm), n = ${n}`),
     );
   });
+  const save = saveBox("Comparison", {
+    CSV: () => saveCsv(`${data.name} and ${other.name} at ${budget()}`, tableRows(byId("compare-body").querySelector("table"))),
+  });
   fill(
     byId("compare-body"),
-    made,
+    make("div", { class: "head" }, made, save),
     make(
       "div",
-      { class: "scroll" },
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Comparison" },
       make(
         "table",
         {},
@@ -172,7 +190,7 @@ function drawCompare() {
           make(
             "tr",
             {},
-            heads.map((h) => make("th", { scope: "col" }, h)),
+            heads.map((h) => make("th", { scope: "col" }, term(h))),
           ),
         ),
         make("tbody", {}, body),

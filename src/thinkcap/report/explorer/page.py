@@ -1,50 +1,50 @@
-"""Puts the page together: one file, nothing fetched, model text only ever as data.
+"""Everything the page says, and the page as a file: nothing is fetched, model text is only ever data.
 
 write_page(Path("runs/study"))
 write_page(Path("runs/a"), compare=Path("runs/b"))
+content(Path("runs/study")).data["verdict"]
 """
 
 from __future__ import annotations
 
-import html
-import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.files import private_folder, replace_text
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
-from thinkcap.policies.methods import summary
-from thinkcap.report.assets import asset
+from thinkcap.policies.methods import explained
 from thinkcap.report.explorer.answers import Answered, StageSymbols, answered
 from thinkcap.report.explorer.compare import compared
+from thinkcap.report.explorer.shell import alone, safe_json
 from thinkcap.report.explorer.views import views
 from thinkcap.report.material import Material, StudyRun, load
 from thinkcap.report.tables.select import ModelTask
-from thinkcap.verdict.say import say
+from thinkcap.verdict.say import Spoken, say
 
 INLINE_BYTES = 1_100_000
 """Details of so many questions are inside the page; those of the others lie beside it."""
 SHARD = 40
 FOLDER = "report-data"
-_SCRIPTS = (
-    "dom.js",
-    "state.js",
-    "plots.js",
-    "charts.js",
-    "causes.js",
-    "table.js",
-    "list.js",
-    "question.js",
-    "main.js",
-)
+
+
+@dataclass(frozen=True)
+class Content:
+    data: dict[str, Any]
+    details: list[dict[str, Any]]
+    """What stands behind each line of the list of questions."""
 
 
 def write_page(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosis | None = None) -> Path:
     """`report.html` in the folder of the run, with `report-data/` beside it where the questions are many."""
+    return _write(folder, content(folder, compare=compare, diagnosis=diagnosis))
+
+
+def content(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosis | None = None) -> Content:
+    """Of a finished run; with another one beside it, paired where questions match."""
     if compare is not None and compare.resolve() == folder.resolve():
         raise ConfigError(f"--compare names '{compare}', the run itself; wanted another run")
     material = load([folder] if compare is None else [folder, compare])
@@ -56,20 +56,21 @@ def write_page(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosi
     tasks = list(dict.fromkeys(cell["task"] for cell in mine.summary["cells"]))
     findings = {f.task: f for f in found.findings}
     lines = [a for task in tasks for a in answered(folder, task, budgets, policies, stages)]
-    data = _about(mine, found) | {
+    data = _about(mine, say(found)) | {
         "budgets": budgets,
         "policies": policies,
-        "methods": [summary(p) for p in policies],
+        "methods": [explained(p) for p in policies],
         "tasks": tasks,
         "views": [v for t in tasks for v in views(_group(alone, t), findings.get(t), budgets, policies)],
         "stages": stages.names,
         "questions": _list(lines),
+        **_advice(found, say(found)),
     }
     if compare is not None:
         other = material.runs[1]
         codes = _codes(compare, other, lines, budgets, policies)
         data["other"] = compared(material, mine, other) | {"codes": codes}
-    return _write(folder, data, [line.detail for line in lines], mine)
+    return Content(data, [line.detail for line in lines])
 
 
 def _only(material: Material, run: StudyRun) -> Any:
@@ -91,8 +92,22 @@ def _axes(material: Material) -> tuple[list[int], list[str]]:
     return sorted({b for _, b in cells}), sorted(policies, key=lambda p: first.get(p, 3))
 
 
-def _about(run: StudyRun, found: Diagnosis) -> dict[str, Any]:
-    about, summary, said = run.about, run.summary, say(found)
+def _advice(found: Diagnosis, said: Spoken) -> dict[str, Any]:
+    """The method that is advised at each cap of each task, and where the verdict looks first."""
+    ways = {(f.task, arm.name): arm.method for f in found.findings for arm in f.arms}
+    advice: dict[str, list[tuple[int, str]]] = {}
+    for one in said.advice:
+        advice.setdefault(one.task, []).append((one.cap, ways[one.task, one.policy]))
+    spoken = [s.numbers for s in said.sentences if not s.topic and "cap" in s.numbers]
+    if not spoken:
+        return {"advice": advice, "opens": None}
+    task = spoken[0]["task"]
+    policies = [ways[task, numbers["policy"]] for numbers in spoken if numbers["task"] == task]
+    return {"advice": advice, "opens": {"task": task, "cap": spoken[0]["cap"], "policies": policies}}
+
+
+def _about(run: StudyRun, said: Spoken) -> dict[str, Any]:
+    about, summary = run.about, run.summary
     engine = about["engine"]
     return {
         "name": run.name,
@@ -137,40 +152,24 @@ def _codes(
     return [found.get((line.task, line.id)) for line in lines]
 
 
-def _write(folder: Path, data: dict[str, Any], details: list[dict[str, Any]], run: StudyRun) -> Path:
+def _write(folder: Path, made: Content) -> Path:
     beside = folder / FOLDER
     if beside.is_symlink():
         beside.unlink()
     # Another report on the same run may be at it too.
     shutil.rmtree(beside, ignore_errors=True)
-    texts = [safe_json(detail) for detail in details]
+    texts = [safe_json(detail) for detail in made.details]
     inside = _sample([len(t.encode()) for t in texts])
-    data["inside"] = sorted(inside)
     if len(inside) < len(texts):
         private_folder(beside)
         for at in range(0, len(texts), SHARD):
             rows = {i: texts[i] for i in range(at, min(at + SHARD, len(texts))) if i not in inside}
             body = ",".join(f'"{i}":{text}' for i, text in rows.items())
             replace_text(beside / f"{at // SHARD}.js", f"thinkcapShard({{{body}}});\n")
-    data["shard"] = SHARD
-    data["beside"] = FOLDER
     inlined = ",".join(f'"{i}":{texts[i]}' for i in sorted(inside))
-    page = asset("page.html")
-    parts = {
-        "TITLE": html.escape(f"thinkcap: {run.about['engine']['model']}"),
-        "STYLE": "\n".join(map(asset, ("uPlot.min.css", "look.css", "page.css"))),
-        "PLOTS": f"/*\n{asset('uPlot.LICENSE')}*/\n{asset('uPlot.iife.min.js')}",
-        "DATA": safe_json(data),
-        "DETAILS": f"{{{inlined}}}",
-        "SCRIPT": "\n".join(asset(name) for name in _SCRIPTS),
-    }
-    # One pass over the template: a mark inside somebody's text is never looked at.
-    head, *pieces = page.split("%%")
-    out = [head]
-    for piece in pieces:
-        out.append(parts.get(piece, piece))
     path = folder / "report.html"
-    replace_text(path, "".join(out))
+    data = made.data | {"inside": sorted(inside), "shard": SHARD, "beside": FOLDER}
+    replace_text(path, alone(data, f"{{{inlined}}}"))
     return path
 
 
@@ -188,11 +187,3 @@ def _sample(sizes: Sequence[int]) -> set[int]:
         chosen.add(i)
         total += sizes[i]
     return chosen
-
-
-def safe_json(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it can close the element or open another."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for mark in "<>&\u2028\u2029":
-        text = text.replace(mark, f"\\u{ord(mark):04x}")
-    return text

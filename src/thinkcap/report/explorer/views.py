@@ -58,13 +58,15 @@ def _view(group: ModelTask, name: str | None, budgets: Sequence[int], policies: 
 
 
 def _cell(arm: Arm) -> list[float | int | None]:
-    """right, n, accuracy, low, high, mean tokens, ended, used, failed, unreadable"""
+    """right, n, accuracy, low, high, mean tokens, ended, used, failed, unreadable, mean tokens without trials"""
     right = proportion(int(arm.right.sum()), arm.n)
     tokens = float(arm.lengths.mean()) if arm.tokens is not None else None
     used = tokens / arm.budget if tokens is not None and arm.budget else None
     ended = float(arm.ended.mean()) if arm.ended is not None else None
+    trials = arm.extra.get("trial_tokens")
+    claimed = tokens if tokens is None or trials is None else tokens - float(trials.mean())
     shares = [_short(v) for v in (right.value, right.low, right.high, tokens, ended, used)]
-    return [right.k, right.n, *shares, arm.failed, arm.unreadable]
+    return [right.k, right.n, *shares, arm.failed, arm.unreadable, _short(claimed)]
 
 
 def _short(value: float | None) -> float | None:

@@ -1,0 +1,54 @@
+"""A page in a real browser, with everything it said and asked for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"),
+    "--no-proxy-server",
+]
+PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
+
+
+def started_browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright drives the browser tests")
+    program = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
+    if program is None:
+        pytest.skip("Chromium is not installed; the browser tests need it (apt-get install chromium)")
+    with api.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=program, args=FLAGS)
+        yield started
+        started.close()
+
+
+class Opened:
+    """A page with everything it said and asked for."""
+
+    def __init__(self, browser: Any, place: Path | str, **context: Any) -> None:
+        options: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
+        self.context = browser.new_context(**options | context)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(place if isinstance(place, str) else place.resolve().as_uri())
+        self.page.wait_for_function("document.body.dataset.ready === 'yes'")
+
+    def shoot(self, name: str) -> None:
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()

@@ -1,0 +1,177 @@
+"""What charts and tables of the explorer promise a reader, in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from chains import study
+from opened import Opened
+
+from thinkcap.policies.methods import about
+from thinkcap.report.explorer.page import content, write_page
+
+pytestmark = pytest.mark.browser
+FIRST = "[data-chart='Right answers by cap']"
+TICKS = """n => { const all = [...document.querySelectorAll(`[data-chart='${n}'] svg text[text-anchor=end]`)];
+  return all.map(t => [Number(t.getAttribute('y')), Number(t.textContent)]); }"""
+
+
+@pytest.fixture(scope="module")
+def file(run: Path) -> Path:
+    return write_page(run)
+
+
+@pytest.fixture
+def view(browser: Any, file: Path) -> Iterator[Opened]:
+    with Opened(browser, file) as opened:
+        yield opened
+        assert opened.said == []
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten questions, thirteen caps."""
+    out = tmp_path_factory.mktemp("few") / "ten"
+    study(out, limit=10, policies="nothink,think,close,split,iris", budgets="32,48,64,96,128,192,256,384,512,1024")
+    return write_page(out)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty methods, of which `close(reserve=24)` is the best."""
+    others = ",".join(f"iris(first={n})" for n in range(4, 38, 2))
+    out = tmp_path_factory.mktemp("many") / "twenty"
+    study(out, limit=10, policies=f"nothink,think,{others},close(reserve=24)", budgets="64,128")
+    return out
+
+
+def test_hover_shows_values_and_leaves_no_trace(view: Opened) -> None:
+    page = view.page
+    before = page.inner_html(f"{FIRST} .plot")
+    page.locator(f"{FIRST} svg[role=img]").hover()
+    shown = page.inner_text("#tip")
+    assert re.match(r"\d+ tokens: right", shown)
+    assert re.search(r"think\s+[\d.]+ % \([\d.]+ to [\d.]+\)", shown)
+    page.mouse.move(2, 2)
+    assert page.is_hidden("#tip")
+    assert page.inner_html(f"{FIRST} .plot") == before
+
+
+def test_it_opens_where_the_verdict_looks(view: Opened, run: Path) -> None:
+    data = content(run).data
+    said = " ".join(data["verdict"])
+    assert f"Best with {data['opens']['cap']} tokens: {data['opens']['policies'][0]}@" in said
+    assert view.page.inner_text("#cap-value") == str(data["opens"]["cap"])
+    assert data["opens"]["policies"][0] in view.page.inner_text("#key")
+
+
+def test_the_advised_method_is_drawn_among_twenty_ticked_or_not(browser: Any, many: Path) -> None:
+    best = content(many).data["opens"]["policies"][0]
+    with Opened(browser, write_page(many)) as view:
+        assert view.page.locator("#methods tbody tr").count() == 20
+        assert f"{best} ★ best at this cap" in " ".join(view.page.inner_text("#key").split())
+        view.page.get_by_label(f"draw {best}", exact=True).uncheck()
+        assert f"{best} ★ best at this cap" in " ".join(view.page.inner_text("#key").split())
+        view.shoot("twenty-methods")
+
+
+def test_coinciding_lines_can_be_told_apart(browser: Any, many: Path) -> None:
+    """The cascades answer alike: a line shows beside the ones above it, and each mark has a place of its own."""
+    with Opened(browser, write_page(many)) as view:
+        for box in view.page.locator("#methods input[type=checkbox]").all()[2:6]:
+            box.check()
+        used = "[data-chart='How much of the cap is used']"
+        places = view.page.eval_on_selector_all(
+            f"{used} .mark", "all => all.map(m => m.getAttribute('transform'))"
+        )
+        assert len(set(places)) == len(places)
+        widths = view.page.eval_on_selector_all(f"{used} .line", "all => all.map(m => m.style.strokeWidth)")
+        assert any(float(w) > 4 for w in widths if w)
+
+
+@pytest.mark.parametrize("chart", ["Chance that a chain ends next", "Why thinking loses", "What thinking needs"])
+def test_axis_labels_are_true(view: Opened, chart: str) -> None:
+    ticks = view.page.evaluate(TICKS, chart)
+    assert len(ticks) > 2
+    (y0, v0), (y1, v1) = ticks[0], ticks[-1]
+    for y, value in ticks:
+        assert value == pytest.approx(v0 + (v1 - v0) * (y - y0) / (y1 - y0), abs=1e-6)
+
+
+def test_ten_questions_have_intervals_instead_of_bands(browser: Any, few: Path) -> None:
+    with Opened(browser, few) as view:
+        assert view.page.locator(f"{FIRST} .band").count() == 0
+        assert view.page.locator(f"{FIRST} .whisker").count() == 5 * 10
+        places = view.page.eval_on_selector_all(
+            f"{FIRST} .whisker", "all => all.map(w => w.getAttribute('d').match(/M([\\d.]+)/)[1])"
+        )
+        assert len(set(places)) == len(places)
+        view.shoot("ten-questions")
+
+
+def test_one_colour_has_one_meaning(view: Opened) -> None:
+    of = "names => names.map(n => getComputedStyle(document.documentElement).getPropertyValue(n).trim())"
+    names = [f"--{n}" for n in ("right-fill", "wrong-fill", "unread-fill", "failed-fill", "accent")]
+    colours = view.page.evaluate(of, [*names, *(f"--m{i}" for i in range(5))])
+    assert len(set(colours)) == len(colours)
+    drawn = view.page.eval_on_selector_all(
+        ".plot svg [style]", "all => all.flatMap(e => [e.style.stroke, e.style.fill]).filter(Boolean)"
+    )
+    known = {f"var(--m{i})" for i in range(5)} | {"var(--ink)", "var(--quiet)", "var(--ground)", "var(--panel)"}
+    assert set(drawn) <= known | {"none", 'url("#stripes")'}
+
+
+def test_figures_and_tables_can_be_saved(view: Opened, tmp_path: Path) -> None:
+    page = view.page
+
+    def save(label: str) -> Path:
+        with page.expect_download() as waiting:
+            page.get_by_label(label, exact=True).click()
+        path = tmp_path / waiting.value.suggested_filename
+        waiting.value.save_as(path)
+        return path
+
+    for chart in page.eval_on_selector_all("[data-chart]:not([hidden])", "all => all.map(c => c.dataset.chart)"):
+        svg = ElementTree.fromstring(save(f"{chart} as SVG").read_text(encoding="utf-8"))
+        assert chart in "".join(svg.itertext())
+        assert "var(" not in ElementTree.tostring(svg, encoding="unicode")
+        rows = list(csv.reader(save(f"{chart} as CSV").read_text(encoding="utf-8").splitlines()))
+        assert len(rows) > 1
+        assert len({len(row) for row in rows}) == 1
+    assert save("Right answers by cap as PNG").read_bytes().startswith(b"\x89PNG")
+    table = list(csv.reader(save("Methods at this cap as CSV").read_text(encoding="utf-8").splitlines()))
+    assert table[0][:3] == ["method", "right", "95 %"]
+    assert table[1][0] == "nothink"
+    assert "right " in table[1][3]
+
+
+def test_methods_and_words_explain_themselves(view: Opened) -> None:
+    page = view.page
+    page.locator("#methods .term", has_text="iris_plus").hover()
+    assert page.inner_text("#tip").split() == about("iris_plus").explained.split()
+    page.keyboard.press("Escape")
+    assert page.is_hidden("#tip")
+    page.locator("#methods th .term", has_text="cut").focus()
+    assert "had not ended" in page.inner_text("#tip")
+
+
+def test_provenance_is_readable(view: Opened) -> None:
+    view.page.locator("#about summary").click()
+    said = view.page.inner_text("#origin")
+    assert "{" not in said
+    assert re.search(r"Engine: model\s+scripted", said)
+    assert re.search(r"Budgets\s+32, 64, 128, 256, 512", said)
+
+
+def test_a_wide_table_says_that_there_is_more(browser: Any, few: Path) -> None:
+    with Opened(browser, few, viewport={"width": 390, "height": 800}) as view:
+        grid = view.page.locator("#one .scroll").last
+        assert grid.evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).backgroundImage") != "none"
+        assert grid.evaluate("e => e.tabIndex") == 0
+        assert view.page.evaluate("document.querySelector('.grid th.here').getBoundingClientRect().right") <= 390
