@@ -348,3 +348,17 @@ def test_real_traces_without_golds_say_so(shared: Path) -> None:
     assert len(records.arms) == 4
     assert not any(a.judged().n for a in records.arms)
     assert any("200 rows have no gold" in note for note in records.notes)
+
+
+def test_a_document_of_columns_is_rows(tmp_path: Path) -> None:
+    columns = {"model": "m", "max_tokens": 64, "mode": "thinking", "idx": [4, 5, 6], "correct": [1, 0, 1]}
+    columns["tokens"] = [9, 64, 20]
+    (arm,) = read([document(tmp_path / "a.json", columns)]).arms
+    assert said(arm) == ("m", "", "think@64", None, [1, 0, 1])
+    assert arm.lengths.tolist() == [9, 64, 20]
+
+
+def test_one_question_with_its_samples_is_no_document_of_columns(tmp_path: Path) -> None:
+    rows = [{"question": "2+2?", "gold": "4", "outputs": ["4", "5"], "tokens": [3, 4]}]
+    samples = read([document(tmp_path / "a.json", {"results": rows})]).arms
+    assert sorted(mark for arm in samples for mark in arm.verdict.tolist()) == [0, 1]

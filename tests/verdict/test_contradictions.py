@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -134,3 +135,13 @@ def test_eight_null_budgets_are_no_finding() -> None:
         arms = [made(p, b, rng.random(80) < 0.5) for b in range(64, 576, 64) for p in ("think", "nothink")]
         loud += "no clear difference at any cap" not in say(diagnose(Records(tuple(arms)), draws=0)).headline
     assert loud <= 6
+
+
+def test_a_cap_that_is_not_known_and_ways_of_not_thinking_are_named() -> None:
+    right, tokens, ended = np.arange(20) % 2 == 0, np.arange(20) + 5, np.ones(20, bool)
+    ways = [made(f"nothink(variant={way})", 64, right, tokens, ended) for way in ("cot", "direct")]
+    said = as_text(diagnose(Records((made("think", 64, right, tokens, ended), *ways)), draws=0))
+    assert "run as nothink(variant=cot) and nothink(variant=direct)" in " ".join(said.split())
+    assert "not run at the same cap" not in said
+    alone = replace(made("think", 64, right, tokens, ended), budget=None)
+    assert "None" not in as_text(diagnose(Records((alone,)), draws=0), details=True)

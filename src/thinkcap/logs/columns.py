@@ -38,7 +38,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "token_ids output_token_ids",
         "tokens_think": "reasoning_tokens thinking_tokens think_tokens tokens_think n_thinking_tokens",
         "budget": "budget max_tokens max_new_tokens cap max_completion_tokens max_output_tokens "
-        "max_gen_toks token_budget token_cap max_length num_predict",
+        "max_gen_toks token_budget token_cap token_limit max_generation_tokens max_length num_predict",
         "mode": "mode thinking_mode enable_thinking think_mode reasoning_mode use_thinking is_thinking "
         "reasoning_effort effort think thinking reasoning",
         "policy": "policy method strategy condition setting arm config_name run_name",

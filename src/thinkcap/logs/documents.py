@@ -75,9 +75,23 @@ def _walk(
             yield RowList(_heading(file, keys, about), keys, rows, [str(k) for k in value])
             return
         about = {**about, **_about(value)}
+        if columns := _columns(value):
+            yield RowList(_heading(file, keys, about), keys, columns, None)
+            return
         for key, part in value.items():
             if isinstance(part, (dict, list)):
                 yield from _walk(part, file, (*keys, str(key)), about, deeper - 1)
+
+
+def _columns(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Rows that stand as columns, a list for each; none where an object is one question with its samples."""
+    lists = {str(name): part for name, part in value.items() if isinstance(part, list)}
+    if len(lists) < 2 or len({len(part) for part in lists.values()}) > 1 or not _is_row(lists):
+        return []
+    whose = {n for name in ("id", "question", "gold") for n in FIELDS[name]}
+    if any(str(name).lower() in whose for name in value.keys() - lists.keys()):
+        return []
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
 
 def _are_rows(values: list[Any]) -> bool:

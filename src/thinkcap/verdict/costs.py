@@ -25,6 +25,14 @@ def _one_mode(found: Findings) -> list[Sentence]:
         said.append(Sentence("These records hold no run without thinking, so the cost of thinking is unknown."))
     elif "nothink" in modes and "think" not in modes:
         said.append(Sentence("These records hold no run with thinking, so the cost of thinking is unknown."))
+    elif not any(a.method == "nothink" for a in found.arms) and "nothink" in modes:
+        ways = sorted({a.method for a in found.arms if a.policy == "nothink"})
+        said.append(
+            Sentence(
+                f"The answer without thinking was run as {' and '.join(ways)}, none of them as the plain one; the "
+                f"comparisons (--json) set each beside thinking."
+            )
+        )
     elif modes >= {"think", "nothink"}:
         said.append(Sentence("The two modes were not run at the same cap on the same questions."))
     return said
@@ -34,11 +42,15 @@ def _alone(arm: ArmSummary) -> Sentence:
     parts = arm.parts
     assert parts is not None
     return Sentence(
-        f"At {arm.budget} tokens thinking is right in {percent(arm.accuracy.value)} "
+        f"{_where(arm.budget)} is right in {percent(arm.accuracy.value)} "
         f"({points(arm.accuracy.low or 0)} to {points(arm.accuracy.high or 0)}); {percent(1 - parts.ended_share)} "
         f"of chains are cut.{_by_end(parts.alpha_c, parts.alpha_t)}",
         named(parts, "ended", "n", "right_ended", "right_cut"),
     )
+
+
+def _where(budget: int | None) -> str:
+    return "Under a cap that the log does not tell, thinking" if budget is None else f"At {budget} tokens thinking"
 
 
 def _by_end(ended: float | None, cut: float | None) -> str:
@@ -53,7 +65,7 @@ def _loss(row: AtBudget, *, detail: bool) -> Sentence:
     found = row.comparison.turned()
     gap, low, high = found.difference, found.result.low, found.result.high
     figures = named(found, "difference", "p_holm", "n", budget=row.budget, low=low, high=high)
-    where, span = f"At {row.budget} tokens thinking", f"{points(low)} to {points(high)}"
+    where, span = _where(row.budget), f"{points(low)} to {points(high)}"
     if not found.clear:
         text = f"{where} makes no clear difference: {points(gap)} points ({span}; {small(found.p_holm)})"
         if found.least_detectable is not None:
