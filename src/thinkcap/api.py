@@ -6,11 +6,11 @@ print(thinkcap.ask("What is 48 * 57 + 9?", cap=512).answer)              # 2745
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError
@@ -18,13 +18,13 @@ from thinkcap.core.flow import Piece, stream
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.sync import wait
 from thinkcap.core.types import Answer, Kind, Question, Run, Sampling, Step
+from thinkcap.studied import Studied as Studied
 
 if TYPE_CHECKING:
     from thinkcap.engines.served import BackendName, Tell
     from thinkcap.policies.registry import PolicySpec
     from thinkcap.study.config import StudyConfig
     from thinkcap.study.regrade import Regraded
-    from thinkcap.study.rows import Row
     from thinkcap.study.run import Result, Watcher
 
 
@@ -36,6 +36,8 @@ class Reply:
     answer: str | None
     """The final answer read out of the text; the text itself where it marks none and no kind was declared."""
     run: Run
+    policy: str = ""
+    """The policy that answered, as `--policy` takes it."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -121,7 +123,7 @@ async def ask_async(
                 elif show:
                     show(piece)
     assert run is not None
-    return Reply(run.answer.text, _found(asked, run.answer), run)
+    return Reply(run.answer.text, _found(asked, run.answer), run, spec.label)
 
 
 def _best(model: str | Engine, engine: Engine, kind: Kind | None, cap: int) -> PolicySpec:
@@ -142,36 +144,67 @@ def _found(asked: Question, answer: Answer) -> str | None:
     return answer.text.strip()
 
 
-def study(file: str | Path | None = None, **options: Any) -> dict[str, Any]:
-    """Run a study (or go on with it), write its report, return its summary; options are a study file's keys."""
+class StudyOptions(TypedDict, total=False):
+    """A study file's keys, as `study` takes them; docs/study.md explains each."""
+
+    model: str
+    tasks: str | Sequence[str]
+    data: str | Path
+    map: str | Mapping[str, str]
+    kind: str
+    policies: str | Sequence[str | Mapping[str, Any]]
+    budgets: str | int | Sequence[int]
+    preset: str
+    limit: int
+    offset: int
+    seed: int
+    seeds: str | Sequence[int]
+    temperature: float
+    top_p: float
+    sampling: Literal["", "recommended"]
+    concurrency: int
+    out: str | Path
+    online: bool
+    serve_with: BackendName
+    serve_args: str
+    nothink_by: Literal["auto", "native", "block", "prompt"]
+    dialect: str
+    timeout_s: float
+    cluster: str
+    actors: int
+    cpus: float
+    gpus: float
+    verify_prefix: int
+    max_cost: float
+    price: str | Mapping[str, float]
+    prompts: str | Path | Mapping[str, Any]
+
+
+def study(
+    file: str | Path | None = None, *, progress: bool | None = None, **options: Unpack[StudyOptions]
+) -> Studied:
+    """Run a study (or go on with it) and write its report; options are a study file's keys.
+
+    `progress` says whether a line shows how far it is; by default in a terminal and in a notebook.
+    """
+    from thinkcap.progress import watching
     from thinkcap.report.explorer.page import write_page
     from thinkcap.study.config import StudyConfig
     from thinkcap.study.options import from_options
 
     base = StudyConfig.from_file(Path(file)) if file else StudyConfig()
-    done = wait(run_study(from_options(base, options)))
+    config = from_options(base, options)
+    with watching(progress) as watch:
+        done = wait(run_study(config, watch=watch))
     write_page(done.folder)
-    return done.summary
+    return done
 
 
-@dataclass(frozen=True)
-class Studied:
-    """A finished study: its rows, and the summary that was written beside them."""
+def read_study(folder: str | Path = "runs/study") -> Studied:
+    """A study that was run before, the latest by default; its summary is checked against its rows."""
+    from thinkcap.diagnose.summary import load_summary
 
-    result: Result
-    summary: dict[str, Any]
-
-    @property
-    def folder(self) -> Path:
-        return self.result.folder
-
-    @property
-    def rows(self) -> Sequence[Row]:
-        return self.result.rows
-
-    @property
-    def failed(self) -> int:
-        return self.result.failed
+    return Studied(Path(folder), load_summary(Path(folder)))
 
 
 async def run_study(
@@ -190,7 +223,7 @@ async def run_study(
 
     made: list[dict[str, Any]] = []
     result = await run(config, engine=engine, watch=watch, conclude=conclude, tell=tell or silent)
-    return Studied(result, made[0])
+    return Studied(result.folder, made[0], result.rows)
 
 
 async def regrade_study(folder: Path, *, modules: Collection[str] = ()) -> Regraded:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
+import time
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from thinkcap.cli.terminal import say
+from thinkcap.cli.terminal import LOUDNESS, loudness, say
 
 VERBS: Mapping[str, tuple[str, str]] = {
     "study": ("thinkcap.cli.study:command", "Measure accuracy against budget, for modes and methods."),
@@ -30,6 +32,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "runs": ("thinkcap.cli.runs:command", "List the studies made here, how far they are and what came out."),
     "traces": ("thinkcap.cli.traces:command", "Look at, export, import and prune stored generations."),
     "paper": ("thinkcap.cli.paper:command", "The coupling-tax paper's tables and figures, of your records."),
+    "completion": (
+        "thinkcap.cli.completion:command",
+        "Let the shell complete commands, policies, tasks and runs.",
+    ),
     "regrade": ("thinkcap.cli.regrade:command", "Grade stored answers again, without the model."),
 }
 
@@ -43,7 +49,7 @@ class _Verbs(click.Group):
             return None
         module, _, attribute = VERBS[name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        return _with_loudness(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -54,10 +60,43 @@ class _Verbs(click.Group):
             raise click.UsageError(f"unknown command '{args[0]}'{nearest(args[0], VERBS)}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        from thinkcap.core.errors import ThinkcapError
+
+        started = time.perf_counter()
+        try:
+            return super().invoke(ctx)
+        except (ThinkcapError, OSError) as err:
+            if loudness() > 0:
+                say("".join(traceback.format_exception(err)), err=True)
+            raise
+        finally:
+            if loudness() > 0:
+                say(f"took {time.perf_counter() - started:.1f} s", err=True)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # click's own would import every verb to read its docstring.
         with formatter.section("Commands"):
             formatter.write_dl([(name, help_) for name, (_, help_) in VERBS.items()])
+
+
+def _loud(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        ctx.meta[LOUDNESS] = -1 if param.name == "quiet" else 1
+
+
+def _with_loudness(command: click.Command) -> click.Command:
+    """`-q` and `-v` may stand before a verb and after it."""
+    if not any(param.name == "quiet" for param in command.params):
+        command.params += [
+            click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=_loud, help=_QUIET),
+            click.Option(["-v", "--verbose"], is_flag=True, expose_value=False, callback=_loud, help=_VERBOSE),
+        ]
+    return command
+
+
+_QUIET = "Print results and errors only."
+_VERBOSE = "Say more: settings, time taken, where an error arose."
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -85,6 +124,9 @@ def group(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         say(ctx.get_help())
+
+
+_with_loudness(group)
 
 
 def main(args: list[str] | None = None) -> Any:

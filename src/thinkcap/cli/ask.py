@@ -8,15 +8,18 @@ from typing import Any
 
 import click
 
+from thinkcap.cli import completing
 from thinkcap.cli.served import StartLine, server_options
-from thinkcap.cli.terminal import say
+from thinkcap.cli.terminal import loudness, say
 
 
 @click.command(name="ask", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("question", required=False)
 @click.option("--cap", type=int, default=512, show_default=True, help="Tokens for all stages together.")
 @click.option(
-    "--policy", help="Method to use, such as iris(first=64); by default the best known for the model and cap."
+    "--policy",
+    shell_complete=completing.policies,
+    help="Method to use, such as iris(first=64); by default the best known for the model and cap.",
 )
 @click.option(
     "--model", default="bundled", show_default=True, help="`bundled`, a GGUF file, or http://host/v1#name."
@@ -52,7 +55,7 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
     channels = [""]
 
     def show(piece: Piece) -> None:
-        if as_json:
+        if as_json or loudness() < 0:
             return
         if channels[-1] and piece.channel != channels[-1]:
             say("\n")  # where the thought ends, though it may have been cut within a line
@@ -83,13 +86,23 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
     if as_json:
         say(
             json.dumps(
-                {"text": reply.text, "answer": reply.answer, "tokens": reply.tokens, "stages": stages}, indent=1
+                {
+                    "answer": reply.answer,
+                    "text": reply.text,
+                    "policy": reply.policy,
+                    "cap": cap,
+                    "tokens": reply.tokens,
+                    "stages": stages,
+                },
+                indent=1,
             )
         )
         return
-    say("\n")
+    say((reply.answer or "") if loudness() < 0 else "\n")
     if reply.text is None:
         say("no answer: thinking used up its budget before it closed (try --policy close)", err=True)
+    if loudness() > 0:
+        say(f"{'policy':>10}  {reply.policy}", err=True)
     for stage in stages:
         end = "ended" if stage["ended"] else "cut"
         say(f"{stage['stage']:>10}  {stage['tokens']:>5} of {stage['budget']} tokens, {end}", err=True)

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
+from thinkcap.cli import completing
 from thinkcap.cli.terminal import say
 from thinkcap.core.files import SHARED, replace_text
 
 
 @click.command(name="calibrate", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="File to write; without it the profile is printed."
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from thinkcap.cli import completing
 from thinkcap.cli.logs import reads_logs
 from thinkcap.cli.terminal import say
 from thinkcap.core.errors import ConfigError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("diagnose")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), shell_complete=completing.runs)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, under stable names.")
 @click.option("--details", is_flag=True, help="Print every sentence, not only the most important ones.")
 @reads_logs

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from thinkcap.cli import completing
 from thinkcap.cli.terminal import say
 
 
 @click.command(name="policies", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.policies)
 @click.option("--markdown", is_flag=True, help="Print the whole page as Markdown.")
 def command(name: str | None, markdown: bool) -> None:
     """List the methods; with NAME, explain one and show where its tokens go."""

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from thinkcap.cli import completing
 from thinkcap.cli.terminal import say
 
 
 @click.command(name="regrade", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 @click.option(
     "--task",
     "tasks",

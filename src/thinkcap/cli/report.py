@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
+from thinkcap.cli import completing
 from thinkcap.cli.logs import reads_logs
 from thinkcap.cli.terminal import say
 from thinkcap.core.errors import ConfigError
 
 
 @click.command("report")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), shell_complete=completing.runs)
 @click.option("--table", "tables", multiple=True, metavar="NAME", help="Print a table; repeatable.")
 @click.option(
     "--figure", "figures", multiple=True, metavar="NAME", help="Write a figure as SVG and PNG; repeatable."

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from thinkcap.cli import completing
 from thinkcap.cli.served import server_options
-from thinkcap.cli.terminal import say
+from thinkcap.cli.terminal import loudness, say
 
 
 @click.command(name="study", context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,16 +24,28 @@ from thinkcap.cli.terminal import say
 @click.option(
     "--task",
     "tasks",
+    shell_complete=completing.tasks,
     help="gsm8k, math500, bbh:NAME, families, family:NAME, or a file of questions; a,b for several.",
 )
 @click.option("--map", "map", help="Columns of your file: question=prompt,gold=answer; found by name by default.")
-@click.option("--kind", help="How golds of your file compare: number, math, label, truth, yesno, text.")
+@click.option(
+    "--kind",
+    shell_complete=completing.kinds,
+    help="How golds of your file compare: number, math, label, truth, yesno, text.",
+)
 @click.option("--data", help="Folder with the benchmarks' files (or set THINKCAP_DATA).")
 @click.option(
-    "--policy", "policies", help="Policies a,b(option=value), or all; `thinkcap policies` explains them."
+    "--policy",
+    "policies",
+    shell_complete=completing.policies,
+    help="Policies a,b(option=value), or all; `thinkcap policies` explains them.",
 )
 @click.option("--budgets", help="Token budgets: 64,128,256, or 64:1024:64 for from:to:step.")
-@click.option("--preset", help="Policies and budgets by name: cascades, methods, rivals, gsm8k, math500, ...")
+@click.option(
+    "--preset",
+    shell_complete=completing.presets,
+    help="Policies and budgets by name: cascades, methods, rivals, gsm8k, math500, ...",
+)
 @click.option("--limit", type=int, help="Use this many questions.")
 @click.option("--offset", type=int, help="Skip this many questions first, for hold-outs.")
 @click.option("--seed", "seed", type=int, help="Seed for the order of the questions and for sampling.")
@@ -69,6 +82,8 @@ def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> 
     """
     from dataclasses import asdict
 
+    import tomli_w
+
     from thinkcap.cli import show
     from thinkcap.report.explorer.page import write_page
     from thinkcap.study.config import StudyConfig
@@ -77,6 +92,8 @@ def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> 
 
     base = StudyConfig.from_file(file) if file else StudyConfig()
     config = from_options(base, {k: v for k, v in options.items() if v is not None})
+    if loudness() > 0:
+        say(tomli_w.dumps(config.to_mapping()), err=True)
     found = estimate(config)
     if dry_run:
         say(json.dumps(asdict(found), indent=1) if as_json else show.estimate_text(found))
@@ -85,6 +102,7 @@ def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> 
         say(show.estimate_text(found), err=True)
     result = show.run_shown(config, quiet=as_json)
     write_page(result.folder)
-    say(json.dumps(result.summary, indent=1) if as_json else show.result_text(result))
+    say(json.dumps(result.summary, indent=1) if as_json else str(result))
     if result.failed:
+        say(show.errors_text(result), err=True)
         raise click.exceptions.Exit(1)

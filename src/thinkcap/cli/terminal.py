@@ -12,6 +12,7 @@ import click
 
 REWRITE = "\r\x1b[K"
 """Back to the start of the line, and clear it."""
+LOUDNESS = "thinkcap.loudness"
 # Control characters but for tab and line feed, marks that turn the direction of text, and halves of characters.
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -26,6 +27,15 @@ def one_line(text: str) -> str:
     return text.replace("\n", "\N{REPLACEMENT CHARACTER}")
 
 
+def loudness() -> int:
+    """-1 with `--quiet`, 1 with `--verbose`, else 0."""
+    context = click.get_current_context(silent=True)
+    return int(context.meta.get(LOUDNESS, 0)) if context else 0
+
+
 def say(text: str = "", *, err: bool = False, nl: bool = True, dim: bool = False, before: str = "") -> None:
+    """A result, or (`err`) what is said beside it, which `--quiet` leaves out."""
+    if err and loudness() < 0:
+        return
     shown = quiet(text)
     click.echo(before + (click.style(shown, dim=True) if dim else shown), err=err, nl=nl)

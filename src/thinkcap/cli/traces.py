@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from thinkcap.cli import completing
 from thinkcap.cli.terminal import one_line, say
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -20,7 +21,7 @@ def command(ctx: click.Context) -> None:
 
 
 @command.command(context_settings=_HELP)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 def show(run: Path) -> None:
     """What the store of RUN holds."""
     from thinkcap.traces.exchange import open_run
@@ -35,7 +36,7 @@ def show(run: Path) -> None:
 
 
 @command.command(name="export", context_settings=_HELP)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 @click.argument("file", type=click.Path(path_type=Path))
 def export_(run: Path, file: Path) -> None:
     """Write all traces of RUN to FILE, one JSON object a line."""
@@ -45,7 +46,7 @@ def export_(run: Path, file: Path) -> None:
 
 
 @command.command(name="import", context_settings=_HELP)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 @click.argument("file", type=click.Path(path_type=Path))
 def import_(run: Path, file: Path) -> None:
     """Add the traces in FILE to RUN's store; those of another model are refused."""
@@ -56,7 +57,7 @@ def import_(run: Path, file: Path) -> None:
 
 
 @command.command(context_settings=_HELP)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 @click.option("--unended", is_flag=True, help="Traces in which the model did not end its turn.")
 @click.option("--longer-than", type=click.IntRange(min=0), help="Traces of more than this many tokens.")
 def prune(run: Path, unended: bool, longer_than: int | None) -> None:

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end and return the result; in a thread of its own where this one has a running loop."""
+    """Run to the end and return the result; in a thread of its own where this one has a running loop.
+
+    An interrupt (a notebook's stop button) ends the work in that thread too.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    box: list[T] = []
-    failed: list[BaseException] = []
+    with ThreadPoolExecutor(1, thread_name_prefix="thinkcap") as thread:
+        begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
 
-    def run() -> None:
+        async def noted() -> T:
+            task = asyncio.ensure_future(work)
+            begun.set_result((asyncio.get_running_loop(), task))
+            return await task
+
+        done = thread.submit(asyncio.run, noted())
         try:
-            box.append(asyncio.run(work))
-        except BaseException as err:  # carried over to the calling thread, whatever it is
-            failed.append(err)
-
-    thread = threading.Thread(target=run, name="thinkcap")
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return box[0]
+            return done.result()
+        except KeyboardInterrupt:
+            loop, task = begun.result()
+            with suppress(RuntimeError):  # it ended by itself meanwhile, and its loop with it
+                loop.call_soon_threadsafe(task.cancel)
+            raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
@@ -39,15 +40,15 @@ def from_options(base: StudyConfig, options: Mapping[str, Any]) -> StudyConfig:
         if "seeds" in words:
             raise ConfigError("--seed and --seeds were both given; use one of them")
         words["seeds"] = (seed,)
-    if "prompts" in words:
-        words["prompts"] = table_of(words["prompts"], "the prompts", "wanted a TOML file of prompt texts")
-    if "price" in words:
+    if isinstance(words.get("prompts"), str | Path):
+        words["prompts"] = table_of(Path(words["prompts"]), "the prompts", "wanted a TOML file of prompt texts")
+    if isinstance(words.get("price"), str):
         words["price"] = parse_price(words["price"])
     if isinstance(words.get("map"), str):
         words["map"] = parse_map(words["map"])
     if "policies" in words:
         values.pop("policy", None)
-        if words["policies"].strip() == "all" and "budgets" not in words and "budgets" not in values:
+        if _is_all(words["policies"]) and "budgets" not in words and "budgets" not in values:
             if words.get("model", base.model) == "bundled":
                 # At plain caps its first try settles nearly every question, and all cascades are the same.
                 del words["policies"]
@@ -60,12 +61,21 @@ def from_options(base: StudyConfig, options: Mapping[str, Any]) -> StudyConfig:
     return replace(base, **{key: getattr(changed, key) for key in named})
 
 
-def _preset(name: str) -> Preset:
-    """Ours first, then those of a room above this one, where it is installed."""
+def _is_all(policies: Any) -> bool:
+    """As a word, or as the one word of a list."""
+    return policies == ["all"] or (isinstance(policies, str) and policies.strip() == "all")
+
+
+def known_presets() -> Mapping[str, Preset]:
+    """Ours, and those of a room above this one where it is installed."""
     above = guest(_GUEST)
-    known: Mapping[str, Preset] = {**(above.PRESETS if above else {}), **PRESETS}
+    return {**(above.PRESETS if above else {}), **PRESETS}
+
+
+def _preset(name: str) -> Preset:
+    known = known_presets()
     if name not in known:
-        missing = "" if above else " (the paper's are not installed here)"
+        missing = "" if guest(_GUEST) else " (the paper's are not installed here)"
         raise ConfigError(f"unknown preset '{name}'{nearest(name, known)}{missing}")
     return known[name]
 
