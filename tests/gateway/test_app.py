@@ -323,7 +323,7 @@ def test_models_health_readiness_and_metrics(client: Client) -> None:
     text = client.get("/metrics").text
     for name in (
         'thinkcap_requests_total{model="scripted",policy="two_pass",status="200"}',
-        'thinkcap_tokens_total{model="scripted",stage="think"}',
+        'thinkcap_tokens_total{model="scripted",policy="two_pass",stage="think"}',
         'thinkcap_extractions_total{model="scripted",policy="two_pass"}',
         "thinkcap_request_seconds_bucket",
         "thinkcap_first_token_seconds_bucket",

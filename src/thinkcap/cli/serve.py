@@ -31,6 +31,8 @@ from thinkcap.core.errors import ConfigError
 @click.option("--page/--no-page", default=None, help="The page at / and the interface described at /docs.")
 @click.option("--anyone", is_flag=True, default=None, help="Listen beyond the loopback without keys.")
 @click.option("--log-requests", is_flag=True, default=None, help="Write requests to the log.")
+@click.option("--access-log", metavar="FORMAT", help="A line a request on standard output: json, plain or off.")
+@click.option("--otlp", metavar="URL", help="OpenTelemetry collector for spans; env: as OTEL_EXPORTER_OTLP_* say.")
 @click.option("--watch", is_flag=True, default=None, help="Change nothing, pass everything on, keep a journal.")
 @click.option("--watch-journal", help="Folder of the journal; thinkcap-journal unless told otherwise.")
 @click.option("--watch-texts", is_flag=True, default=None, help="Keep questions and answers in the journal too.")

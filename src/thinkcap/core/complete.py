@@ -6,7 +6,7 @@ completion = await complete(engine, request)
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
@@ -14,6 +14,9 @@ from thinkcap.core.errors import EngineRefused, Unsupported
 from thinkcap.core.stopping import stopped
 from thinkcap.core.thinking import Delta, Marks, Splitter, split, thought_spans
 from thinkcap.core.types import GREEDY, NOTHING, Completion, Mode, Request, Span
+
+Complete = Callable[[Engine, Request, Emit | None], Coroutine[None, None, Completion]]
+"""How a request is answered: `complete`, or something around it that looks on."""
 
 
 def check_effort(card: EngineCard, effort: str) -> None:

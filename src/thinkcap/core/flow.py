@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Seque
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from thinkcap.core.complete import complete
+from thinkcap.core.complete import Complete, complete
 from thinkcap.core.engine import Emit, Engine
 from thinkcap.core.errors import EngineError, Unsupported
 from thinkcap.core.racing import raced, together
@@ -172,8 +172,9 @@ async def drive(
     cap: int | None = None,
     sampling: Sampling = GREEDY,
     show: Callable[[Piece], None] | None = None,
+    each: Complete = complete,
 ) -> Run:
-    """Run a flow to its end. The sum of all its calls never exceeds `cap`.
+    """Run a flow to its end. The sum of all its calls never exceeds `cap`. `each` answers one request.
 
     An engine's error goes into the flow, which may have something better to do; if it does not catch it, it
     comes out here with the steps finished so far on `error.steps`.
@@ -194,7 +195,7 @@ async def drive(
                 reply = await judge(effect.a, effect.b, effect.kind)
                 continue
             try:
-                reply = await _answer(effect, engine, ledger, show)
+                reply = await _answer(effect, engine, ledger, show, each)
             except EngineError as err:
                 error = err
     except EngineError as err:
@@ -205,16 +206,16 @@ async def drive(
 
 
 async def _answer(
-    effect: Ask | First, engine: Engine, ledger: _Ledger, show: Callable[[Piece], None] | None
+    effect: Ask | First, engine: Engine, ledger: _Ledger, show: Callable[[Piece], None] | None, each: Complete
 ) -> tuple[Completion, ...]:
     clipped = [ledger.admit(request) for request in effect.requests]
     if isinstance(effect, First):
-        completions = await raced(engine, clipped, effect.wanted)
+        completions = await raced(engine, clipped, effect.wanted, each)
     elif len(clipped) == 1:
-        completions = (await complete(engine, clipped[0], _emit(clipped[0], show)),)
+        completions = (await each(engine, clipped[0], _emit(clipped[0], show)),)
     else:
         # Not shown as they are written: the words of several would run into each other.
-        completions = await together(complete(engine, request) for request in clipped)
+        completions = await together(each(engine, request, None) for request in clipped)
     for request, completion in zip(clipped, completions, strict=True):
         ledger.settle(request.budget, completion)
         ledger.steps.append(Step(request, completion))

@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from thinkcap.core.complete import complete
+from thinkcap.core.complete import Complete, complete
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import NOTHING, Completion, Request, Sampling
@@ -33,9 +33,11 @@ async def together(calls: Iterable[Coroutine[Any, Any, T]]) -> tuple[T, ...]:
         raise
 
 
-async def raced(engine: Engine, requests: Sequence[Request], wanted: int) -> tuple[Completion, ...]:
+async def raced(
+    engine: Engine, requests: Sequence[Request], wanted: int, each: Complete = complete
+) -> tuple[Completion, ...]:
     # What is stored is written whole: another cap will want to cut it elsewhere.
-    race = _Race(len(requests) + 1 if getattr(engine, "remembers", False) else wanted)
+    race = _Race(len(requests) + 1 if getattr(engine, "remembers", False) else wanted, each)
     found = await together(race.run(engine, at, request) for at, request in enumerate(requests))
     winners = sorted((c.think_tokens, at) for at, c in enumerate(found) if c.answer is not None)[:wanted]
     if len(winners) < wanted:
@@ -47,8 +49,9 @@ async def raced(engine: Engine, requests: Sequence[Request], wanted: int) -> tup
 class _Race:
     """Who writes, how far each has come, and how long the thoughts that ended were."""
 
-    def __init__(self, wanted: int) -> None:
+    def __init__(self, wanted: int, each: Complete) -> None:
         self._wanted = wanted
+        self._each = each
         self._thoughts: list[int] = []
         self._lanes: dict[int, tuple[asyncio.Task[Completion], list[str]]] = {}
         self._answering: set[int] = set()
@@ -62,7 +65,7 @@ class _Race:
             elif self._beaten(at):
                 task.cancel()
 
-        task = asyncio.ensure_future(complete(lane, request, emit))
+        task = asyncio.ensure_future(self._each(lane, request, emit))
         self._lanes[at] = task, lane.pieces
         try:
             completion = await task

@@ -19,6 +19,7 @@ from typing import TypeVar
 import aiohttp
 
 from thinkcap.core.errors import EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
+from thinkcap.engines.call_context import CALL_CONTEXT, passed_on
 from thinkcap.engines.masking import Mask, sentence
 from thinkcap.engines.retry import RetryPolicy
 from thinkcap.engines.sse import EventReader, EventTooLarge
@@ -131,7 +132,7 @@ class Link:
             method,
             self.base + path,
             data=body,
-            headers={"Content-Type": content_type} if content_type else None,
+            headers=passed_on(content_type),
             timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=self._retry.connect_s, sock_read=silence_s),
             allow_redirects=False,
         )
@@ -160,6 +161,22 @@ class Link:
 
     @contextmanager
     def _named(self, path: str) -> Iterator[None]:
+        """One call to the server, its errors ours, told to whoever looks on."""
+        context = CALL_CONTEXT.get()
+        began = time.perf_counter()
+        ended: BaseException | None = None
+        try:
+            with self._ours(path):
+                yield
+        except BaseException as err:
+            ended = err
+            raise
+        finally:
+            if context is not None:
+                context.told(self.base, time.perf_counter() - began, ended)
+
+    @contextmanager
+    def _ours(self, path: str) -> Iterator[None]:
         """The one place where the transport's errors become ours."""
         try:
             yield

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -29,15 +28,18 @@ from thinkcap.gateway.limits import Headers, Slot, read_body
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
+from thinkcap.gateway.relay import stage_of
 from thinkcap.gateway.service import Service
 from thinkcap.gateway.streaming import streamed
 from thinkcap.gateway.upstreams import route_of
+from thinkcap.gateway.visit import LEFT, Visit, pass_of
 from thinkcap.gateway.wires import WIRES, Wire, canonical
 from thinkcap.gateway.wires.retold import FIELDS, retold, retold_stream
 
 log = logging.getLogger("thinkcap.gateway")
 
 _WATCHED_AFTER_S = 0.02
+_COMMENT = b":"
 _SSE: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -58,7 +60,7 @@ class Gateway:
                 allow_origins=config.origins,
                 allow_methods=("GET", "POST"),
                 allow_headers=("*",),
-                expose_headers=("x-thinkcap", "retry-after"),
+                expose_headers=("x-thinkcap", "x-request-id", "retry-after"),
             )
         self._pages = Starlette(
             routes=pages.routes(self.service), exception_handlers=pages.HANDLERS, lifespan=self._life
@@ -68,6 +70,7 @@ class Gateway:
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
         yield
         await self.service.judge.aclose()
+        await self.service.visits.aclose()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._door(scope, receive, send)
@@ -76,25 +79,28 @@ class Gateway:
         if scope["type"] != "http":
             await self._pages(scope, receive, send)
             return
+        scope["path"] = canonical(scope["path"])
+        visit = self.service.visits.begin(scope)
+        wire = WIRES.get(scope["path"])
         try:
             self.service.check_host(scope["headers"])
+            if wire is not None and scope["method"] == "POST":
+                await self._serve(wire, visit, scope, receive, send)
+            else:
+                scope["thinkcap.visit"] = visit
+                await self._pages(scope, receive, _noted(visit, send))
         except Refusal as err:
             self.metrics.refused(err.code)
-            spoken = WIRES.get(canonical(scope["path"]), WIRES["/v1/chat/completions"])
-            await _Response(send, 0.0, spoken).refuse(err)
-            return
-        scope["path"] = canonical(scope["path"])
-        wire = WIRES.get(scope["path"])
-        if wire is not None and scope["method"] == "POST":
-            await self._serve(wire, scope, receive, send)
-        else:
-            await self._pages(scope, receive, send)
+            await _Response(send, visit, wire or WIRES["/v1/chat/completions"]).refuse(err)
+        finally:
+            visit.status = visit.status or LEFT
+            self.service.visits.end(visit)
 
-    async def _serve(self, wire: Wire, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, wire: Wire, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
         service, config = self.service, self.service.config
-        response = _Response(send, time.perf_counter(), wire)
+        response = _Response(send, visit, wire)
         try:
-            service.authorise(scope["headers"])
+            visit.key = service.authorise(scope["headers"])
             body = await read_body(scope, receive, config.body_limit_bytes, config.arrival_timeout_s)
             call = wire.read(body, config.forward_unknown)
             served, forced = service.models.find(call.model)
@@ -103,6 +109,8 @@ class Gateway:
             self.metrics.refused(err.code)
             await response.refuse(err)
             return
+        visit.model, visit.upstream_model = served.name, served.engine.card.model
+        visit.stream, visit.choices = call.stream, call.n
         async with _cancel_on_disconnect(receive, response, self.metrics):
             await self._guarded(call, served, forced, response)
 
@@ -121,7 +129,7 @@ class Gateway:
         config = self.service.config
         try:
             choice = self._choice(call, served, forced, call.cap or config.default_cap)
-            response.policy = choice.spec.name
+            response.visit.decided(choice, call.cap or config.default_cap)
             calls = call.n * calls_at_once(choice.spec)
             if calls > config.calls_limit:
                 raise Refusal(
@@ -139,32 +147,27 @@ class Gateway:
         except TimeoutError:
             await response.refuse(late(config.request_timeout_s))
         except Exception as err:
-            await response.refuse(self._told(err, served))
-        self.metrics.answered(
-            served.name, response.policy, response.status, call.stream, time.perf_counter() - response.arrived
-        )
+            await response.refuse(self._told(err, response.visit))
         if config.log_requests:
-            about = {"request": call.raw, "status": response.status, "policy": response.policy}
+            visit = response.visit
+            about = {"id": visit.id, "request": call.raw, "status": visit.status, "policy": visit.policy}
             log.info("%s", replies.encode(about).decode())
 
-    def _told(self, err: Exception, served: Served) -> Refusal:
+    def _told(self, err: Exception, visit: Visit) -> Refusal:
         """What the caller is told of a failure, once the operator has been."""
         refusal = refusal_of(err)
         if refusal.status == 500:
             # The place, not the words: they may hold what somebody asked.
             words = repr(err) if self.service.config.log_requests else type(err).__name__
-            log.error("failed at %s: %s", _place(err), words)
+            log.error("failed at %s: %s (request %s)", _place(err), words, visit.id)
         elif refusal.kind == UPSTREAM or refusal.code == "upstream_busy":
-            self.metrics.upstream_error(served.name, refusal.code)
-            log.warning("%s: %s", served.name, refusal.code)
+            self.metrics.upstream_error(visit.model, refusal.code)
+            log.warning("%s: %s (request %s)", visit.model, refusal.code, visit.id)
         else:
             self.metrics.refused(refusal.code)
         # What a failed flow had spent is spent all the same.
         for step in getattr(err, "steps", ()):
-            done = step.completion
-            self.metrics.spent(
-                served.name, step.request.stage, done.charged, done.think_tokens, done.prompt_tokens
-            )
+            visit.spent(pass_of(step))
         return refusal
 
     def _choice(self, call: Call, served: Served, forced: str | None, cap: int) -> Choice:
@@ -176,23 +179,25 @@ class Gateway:
     async def _answer(
         self, call: Call, served: Served, forced: str | None, choice: Choice, response: _Response
     ) -> None:
-        config = self.service.config
+        config, visit = self.service.config, response.visit
         wanted = call.wishes.reasoning_field or config.reasoning_field
         names = () if call.hides_thought else _names(wanted, served.reasoning_field)
         if served.relay is not None and served.short_way(call, choice):
             cap = await job.fits(call, served.engine, call.cap or config.default_cap)
+            visit.decided(choice, cap)
             as_it_is = response.wire.servers_own and not call.hides_thought
             fields = FIELDS if not as_it_is else () if wanted == "upstream" else _names(wanted, "")
             if call.stream:
                 if response.wire.counts_first and served.engine.card.transport == "ids":
                     call = await job.counted(call, served.engine)
-                events = served.relay.streamed(call, choice, cap, fields)
+                events = served.relay.streamed(call, choice, cap, fields, visit)
                 if not as_it_is:
                     events = retold_stream(events, call, response.wire.encoder(call, names))
-                await response.stream(events, choice, cap)
-                self.metrics.first(choice.spec.name, response.first - response.arrived)
+                with visit.passing(stage_of(choice), cap):
+                    await response.stream(events, choice, cap)
                 return
-            body, header = await served.relay.whole(call, choice, cap, fields)
+            with visit.passing(stage_of(choice), cap):
+                body, header = await served.relay.whole(call, choice, cap, fields, visit)
             if not as_it_is:
                 body = retold(body, call, response.wire.encoder(call, names))
             await response.whole(body, header)
@@ -201,21 +206,19 @@ class Gateway:
         cap, room = await job.fitted(question, served.engine, call.cap, config.default_cap)
         if cap != (call.cap or config.default_cap):
             choice = self._choice(call, served, forced, cap)
-            response.policy = choice.spec.name
+            visit.decided(choice, cap)
         if room is not None:
             call = replace(call, prompt_tokens=served.engine.card.context - room)
         one = job.Job(
             call,
             served.engine,
-            served.name,
+            visit,
             question,
             choice,
             cap,
             response.wire.encoder(call, names),
             self.service.judge.same,
-            self.metrics,
             config.temperature,
-            response.arrived,
             config.ping_s,
             room,
             await held(question, served.engine, call.wishes.json),
@@ -243,20 +246,18 @@ def _place(err: BaseException) -> str:
 class _Response:
     """One response on its way: at most one start, and an error in whichever form is still possible."""
 
-    __slots__ = ("_send", "_started", "arrived", "done", "first", "policy", "status", "wire")
+    __slots__ = ("_send", "_started", "done", "visit", "wire")
 
-    def __init__(self, send: Send, arrived: float, wire: Wire) -> None:
+    def __init__(self, send: Send, visit: Visit, wire: Wire) -> None:
         self._send = send
+        self.visit = visit
         self.wire = wire
         self._started = False
-        self.arrived = arrived
-        self.first = arrived
         self.done = False
-        self.policy = "none"
-        self.status = 0
 
     async def whole(self, body: bytes, header: bytes) -> None:
         headers = [(b"content-type", b"application/json"), (b"x-thinkcap", header)]
+        self.visit.shown()
         await self._start(200, [*headers, (b"content-length", b"%d" % len(body))])
         await self._end(body)
 
@@ -265,8 +266,9 @@ class _Response:
         about = replies.header({"policy": choice.label, "chosen_by": choice.by, "cap": cap})
         try:
             async for event in events:
+                if self.visit.first is None and not event.startswith(_COMMENT):
+                    self.visit.shown()
                 if not self._started:
-                    self.first = time.perf_counter()
                     await self._start(200, [*_SSE, (b"x-thinkcap", about)])
                 await self._send({"type": "http.response.body", "body": event, "more_body": True})
             await self._end(b"")
@@ -274,8 +276,9 @@ class _Response:
             await events.aclose()  # type: ignore[attr-defined]
 
     async def refuse(self, err: Refusal) -> None:
+        err.request_id, self.visit.code = self.visit.id, err.code or ""
         if self._started:
-            self.status = err.status
+            self.visit.status = err.status
             await self._end(self.wire.error_event(err))
             return
         body = self.wire.error(err)
@@ -283,12 +286,25 @@ class _Response:
         await self._end(body)
 
     async def _start(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        self._started, self.status = True, status
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        self._started, self.visit.status = True, status
+        named = [*headers, (b"x-request-id", self.visit.id.encode())]
+        await self._send({"type": "http.response.start", "status": status, "headers": named})
 
     async def _end(self, body: bytes) -> None:
         self.done = True
         await self._send({"type": "http.response.body", "body": body})
+
+
+def _noted(visit: Visit, send: Send) -> Send:
+    """For answers that are not ours to write: their status is seen, and they carry the request's id."""
+
+    async def noted(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            visit.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), (b"x-request-id", visit.id.encode())]
+        await send(message)
+
+    return noted
 
 
 class _cancel_on_disconnect:  # noqa: N801 - used as a verb
@@ -321,6 +337,7 @@ class _cancel_on_disconnect:  # noqa: N801 - used as a verb
             return False
         self._task.uncancel()
         self._metrics.disconnects.inc()
+        self._response.visit.status = LEFT
         return True
 
     def _watch(self) -> None:

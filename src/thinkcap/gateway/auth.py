@@ -45,14 +45,17 @@ class Keys:
     def __bool__(self) -> bool:
         return bool(self._hashes)
 
-    def check(self, headers: list[tuple[bytes, bytes]]) -> None:
-        if self._hashes and not self.name_of(headers):
+    def check(self, headers: list[tuple[bytes, bytes]]) -> str:
+        """The name of the key that was sent; a refusal where a key is wanted and none of ours came."""
+        name = self.name_of(headers) if self._hashes else ""
+        if self._hashes and not name:
             raise Refusal(
                 "no key or a wrong one; send Authorization: Bearer KEY",
                 status=401,
                 kind="authentication_error",
                 code="invalid_api_key",
             )
+        return name
 
     def name_of(self, headers: list[tuple[bytes, bytes]]) -> str:
         """What the key that was sent is called here; empty for no key or one that is not known."""

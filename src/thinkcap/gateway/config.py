@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -23,7 +23,10 @@ from thinkcap.gateway.call import ReasoningField
 from thinkcap.gateway.upstreams import UpstreamConfig
 from thinkcap.settings import FilePath, Read, Text, inside, load, table_of, values
 
+AccessFormat = Literal["off", "plain", "json"]
+
 _ORIGIN = re.compile(r"https?://[^/\s@]+")
+_COLLECTOR = re.compile(r"https?://[^/\s]+(/\S*)?")
 OTHER_PATHS = (
     "/v1/completions",
     "/v1/embeddings",
@@ -156,6 +159,12 @@ class ServeConfig:
     """Hand fields nobody here knows to the model server (chat transport only) instead of refusing them."""
     log_requests: bool = False
     """Write requests, each with its status and policy, to the log."""
+    access_log: AccessFormat = "off"
+    """A line a request on standard output: when, what became of it, what it spent; no words of it."""
+    otlp: str = ""
+    """Where spans go: a collector's http://host:4318, or `env` for OTEL_EXPORTER_OTLP_ENDPOINT. Empty: nowhere."""
+    otlp_sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    """Share of the traces begun here that are kept; a client's own trace is kept where the client keeps it."""
     watch: bool = False
     """Change nothing: pass everything on to the one model server and keep a journal of it (docs/watch.md)."""
     watch_journal: Text = "thinkcap-journal"
@@ -222,6 +231,11 @@ class ServeConfig:
                 raise ConfigError(
                     f"origin '{origin}' is no page's address; wanted https://host or https://host:port"
                 )
+        if self.otlp not in ("", "env") and not _COLLECTOR.fullmatch(self.otlp):
+            raise ConfigError(
+                f"otlp '{self.otlp}' is no collector's address; wanted http://host:4318, or env for the one "
+                f"in OTEL_EXPORTER_OTLP_ENDPOINT"
+            )
         if "*" in self.origins and not self.keys and not self.anyone:
             raise ConfigError(
                 "origins = ['*'] lets every web page in and no key is set; name the pages, or set keys"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,9 +21,9 @@ from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.flows import Stops, check_answer_pass, insured, metered, readable, structured
 from thinkcap.gateway.json_answers import Held
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import Encoder, Finished
+from thinkcap.gateway.visit import Visit
 from thinkcap.policies.registry import facts
 
 _MARGIN = 128
@@ -43,16 +42,13 @@ class Job:
 
     call: Call
     engine: Engine
-    served: str
-    """The operator's name for the model, for everything that is counted."""
+    visit: Visit
     question: Question
     choice: Choice
     cap: int
     encoder: Encoder
     judge: Judge
-    metrics: Metrics
     temperature: float
-    arrived: float
     ping_s: float = 15.0
     room: int | None = None
     """Tokens the context window leaves after the prompt; None where nobody can say."""
@@ -212,7 +208,6 @@ async def whole(job: Job) -> tuple[bytes, bytes]:
     tasks = [asyncio.ensure_future(driven(job, index, None)) for index in range(job.call.n)]
     runs = await _together(tasks)
     done = [finished(job, index, run) for index, run in enumerate(runs)]
-    job.metrics.first(job.choice.spec.name, time.perf_counter() - job.arrived)
     about = replies.described(job.call, job.choice, job.cap, done)
     return job.encoder.whole(done, about), replies.header(about)
 
@@ -235,6 +230,7 @@ def driven(job: Job, index: int, show: Callable[[Piece], None] | None) -> Awaita
         cap=job.inner_cap,
         sampling=job.sampling(index),
         show=show,
+        each=job.visit.complete,
     )
 
 
@@ -263,9 +259,9 @@ def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: 
         step.completion.thought for step in run.steps if step.request.shown != "hidden" and step.completion.thought
     ]
     done = Finished(index, run, content, clean("\n".join(thoughts)), finish, complete, stopped)
-    job.metrics.ran(job.served, job.choice.spec.name, run, done.fallback)
+    job.visit.ran(run, finish, done.fallback)
     if done.over_cap:
-        job.metrics.upstream_error(job.served, "cap_not_held")
+        job.visit.metrics.upstream_error(job.visit.model, "cap_not_held")
     if done.empty:
         raise replies.no_answer(finish == "length" or run.charged >= job.inner_cap, job.cap, bool(stopped))
     return done

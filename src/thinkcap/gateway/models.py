@@ -178,6 +178,8 @@ async def _opened(
                 f"the profile was measured on '{profile.fingerprint}', this model is "
                 f"'{engine.card.fingerprint}'; calibrate again, or take the line `fingerprint` out of the profile"
             )
+        if remote:
+            _name_upstreams(wanted, name, metrics)
         relay = await _relay(address, name, engine, config, metrics, fleet) if remote else None
         if fleet is not None:
             await _check_names(address, engine.card.model, config, fleet)
@@ -191,6 +193,14 @@ async def _opened(
         await engine.aclose()
         raise
     return Served(name, engine, profile, relay, field, tools, budget_field, fleet)
+
+
+def _name_upstreams(wanted: ModelConfig, name: str, metrics: Metrics) -> None:
+    """In counts a model's only server is called as the model is, one of several by its place in the settings."""
+    if not wanted.upstreams:
+        metrics.name_upstream(wanted.address, name)
+    for place, one in enumerate(wanted.upstreams, 1):
+        metrics.name_upstream(one.url, f"{name}/{place}")
 
 
 def _retry(config: ServeConfig) -> RetryPolicy:

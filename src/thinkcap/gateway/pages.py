@@ -23,6 +23,7 @@ from thinkcap.gateway.models import Served
 from thinkcap.gateway.openapi import description
 from thinkcap.gateway.refusal import Refusal, late, refusal_of
 from thinkcap.gateway.service import Service
+from thinkcap.gateway.visit import Visit
 from thinkcap.gateway.wires import WIRES, messages
 from thinkcap.policies.registry import POLICIES
 
@@ -141,8 +142,11 @@ def _entry(served: Served) -> dict[str, Any]:
     }
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     err = refusal_of(error)
+    visit: Visit | None = request.scope.get("thinkcap.visit")
+    if visit is not None:
+        err.request_id, visit.code = visit.id, err.code or ""
     return Response(err.body(), status_code=err.status, headers={k.decode(): v.decode() for k, v in err.headers})
 
 

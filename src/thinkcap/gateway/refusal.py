@@ -46,6 +46,8 @@ class Refusal(Exception):
         self.code = code
         self.param = param
         self.retry_after_s = retry_after_s
+        self.request_id = ""
+        """Set by whoever sends it."""
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -66,7 +68,8 @@ class Refusal(Exception):
     def _object(self) -> dict[str, Any]:
         # No lone surrogate may reach the encoder: an upstream's words are not always text.
         words = self.message.encode("utf-8", "replace").decode()
-        return {"message": words, "type": self.kind, "param": self.param, "code": self.code}
+        found = {"message": words, "type": self.kind, "param": self.param, "code": self.code}
+        return found | {"request_id": self.request_id} if self.request_id else found
 
 
 def late(seconds: float) -> Refusal:

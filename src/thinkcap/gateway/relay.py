@@ -4,7 +4,7 @@ The body is read once (for the checks every request gets) and sent on with the c
 model's own name, through the client the engines use; the answer is looked at in passing and handed on.
 
     relay = Relay(client, "/v1", "qwen3-8b", "small", switches, metrics, temperature=0.0)
-    body, header = await relay.whole(call, choice, cap, fields=())
+    body, header = await relay.whole(call, choice, cap, (), visit)
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from thinkcap.gateway import replies
 from thinkcap.gateway.call import KNOBS, Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.inspector import StreamError, StreamInspector, cut, known_finish, renamed
-from thinkcap.gateway.metrics import Metrics
+from thinkcap.gateway.metrics import Metrics, SpentPass
+from thinkcap.gateway.visit import Visit
 
 _READY_S = 2.0
 _OURS = b'"thinkcap"'
@@ -58,7 +59,9 @@ class Relay:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def whole(self, call: Call, choice: Choice, cap: int, fields: Sequence[str]) -> tuple[bytes, bytes]:
+    async def whole(
+        self, call: Call, choice: Choice, cap: int, fields: Sequence[str], visit: Visit
+    ) -> tuple[bytes, bytes]:
         raw, answer = await self._client.send(self._path, self._body(call, choice, cap), self._read)
         one = answer.choices[0]
         tokens = answer.usage.completion_tokens if answer.usage else None
@@ -70,14 +73,16 @@ class Relay:
             raw, one = replies.encode(body), msgspec.convert(body, ChatAnswer).choices[0]
         if not one.text.answers:
             raise replies.no_answer(finish == "length", cap)
-        about = self._about(call, choice, cap, finish, answer.usage, one.text.content or "")
+        about = self._about(call, choice, cap, finish, answer.usage, one.text.content or "", visit)
         if fields:
             raw = replies.encode(renamed(decoded(raw), fields))
         # The server's own bytes with one field more; an answer that was read is never the empty object.
         told = raw.rstrip()[:-1] + b',"thinkcap":' + replies.encode(about) + b"}"
         return told, replies.header(about)
 
-    async def streamed(self, call: Call, choice: Choice, cap: int, fields: Sequence[str]) -> AsyncIterator[bytes]:
+    async def streamed(
+        self, call: Call, choice: Choice, cap: int, fields: Sequence[str], visit: Visit
+    ) -> AsyncIterator[bytes]:
         """Events as they come; the first yield holds the first that shows anything."""
         state = StreamInspector(call, fields, cap)
         body = self._body(call, choice, cap)
@@ -99,7 +104,7 @@ class Relay:
         usage = state.usage
         if state.over and usage is None:
             usage = Usage(completion_tokens=max(state.shown, cap + 1))
-        about = self._about(call, choice, cap, state.finish, usage, state.content)
+        about = self._about(call, choice, cap, state.finish, usage, state.content, visit)
         yield state.end(about)
 
     @staticmethod
@@ -128,11 +133,18 @@ class Relay:
         return replies.encode(body)
 
     def _about(
-        self, call: Call, choice: Choice, cap: int, finish: str, usage: Usage | None, content: str
+        self,
+        call: Call,
+        choice: Choice,
+        cap: int,
+        finish: str,
+        usage: Usage | None,
+        content: str,
+        visit: Visit,
     ) -> dict[str, Any]:
         tokens = usage.completion_tokens if usage else None
         thought = (usage.reasoning_tokens or 0) if usage else 0
-        stage = "think" if choice.spec.name == "think" else "answer"
+        stage = stage_of(choice)
         about: dict[str, Any] = {
             **replies.decided(call, choice, cap),
             "tokens": tokens,
@@ -151,9 +163,11 @@ class Relay:
             "complete": finish not in CUT,
             "fallback": False,
         }
+        prompt = (usage.prompt_tokens or 0) if usage else 0
+        visit.relayed(
+            SpentPass(stage, cap, tokens or 0, thought, prompt, 0, finish not in CUT, visit.pass_s), finish
+        )
         if tokens is not None:
-            prompt = usage.prompt_tokens if usage else None
-            self._metrics.spent(self._name, stage, tokens, thought, prompt or 0)
             if tokens > cap:
                 about["over_cap"] = tokens - cap
                 self._metrics.upstream_error(self._name, "cap_not_held")
@@ -200,6 +214,11 @@ class Relay:
         except EngineError as err:
             return getattr(err, "status", 500) < 500
         return True
+
+
+def stage_of(choice: Choice) -> str:
+    """What the one pass is called."""
+    return "think" if choice.spec.name == "think" else "answer"
 
 
 def _object(raw: bytes) -> bytes:

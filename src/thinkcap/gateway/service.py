@@ -16,6 +16,7 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.limits import LOOPBACK, Admission, Headers, check_host, check_origin
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, is_ready
+from thinkcap.gateway.visits import open_visits
 
 _FRESH_S = 1.0
 """How long it is remembered whether the models can be asked."""
@@ -28,6 +29,7 @@ class Service:
         self.config = config
         self.models = models
         self.metrics = metrics
+        self.visits = open_visits(config, metrics)
         self.keys = Keys(config.keys)
         self.draining = False
         self.judge = LateGrader()
@@ -42,10 +44,12 @@ class Service:
         if self._hosts:
             check_host(headers, self._hosts)
 
-    def authorise(self, headers: Headers) -> None:
-        self.keys.check(headers)
+    def authorise(self, headers: Headers) -> str:
+        """The name of the key that was sent; empty where none is wanted."""
+        name = self.keys.check(headers)
         if not self.keys:
             check_origin(headers, self.config.origins, self._own)
+        return name
 
 
 def _hosts(config: ServeConfig) -> frozenset[str]:

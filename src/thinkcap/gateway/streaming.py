@@ -7,7 +7,6 @@ async for events in streamed(job):
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 from thinkcap.core.flow import Piece
@@ -99,8 +98,6 @@ class _Stream:
     def _open(self, index: int) -> bytes:
         if index in self._opened:
             return b""
-        if not self._opened:
-            self._job.metrics.first(self._job.choice.spec.name, time.perf_counter() - self._job.arrived)
         self._opened.add(index)
         return self._encoder.open(index)
 

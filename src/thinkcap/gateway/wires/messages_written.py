@@ -39,7 +39,8 @@ def error_event(err: Refusal) -> bytes:
 def _error(err: Refusal) -> dict[str, Any]:
     kind = _KINDS.get(err.status, "api_error" if err.status >= 500 else "invalid_request_error")
     words = err.message.encode("utf-8", "replace").decode()
-    return {"type": "error", "error": {"type": kind, "message": words, "code": err.code, "param": err.param}}
+    error = {"type": kind, "message": words, "code": err.code, "param": err.param}
+    return {"type": "error", "error": error, "request_id": err.request_id or None}
 
 
 def _event(name: str, data: Mapping[str, Any]) -> bytes:
