@@ -24,7 +24,7 @@ LEFT = 499
 """The client hung up first; no status of HTTP's own, but the one proxies have for it."""
 
 
-class Spans(Protocol):
+class VisitSpans(Protocol):
     """The spans of one request."""
 
     id: str
@@ -50,7 +50,7 @@ class Visit:
     method: str
     path: str
     metrics: Metrics
-    trace: Spans | None = None
+    trace: VisitSpans | None = None
     at: float = field(default_factory=time.time)
     arrived: float = field(default_factory=time.perf_counter)
     first: float | None = None
