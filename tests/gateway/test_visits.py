@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -69,17 +70,23 @@ def test_an_error_inside_a_stream_carries_the_id() -> None:
     assert json.loads(last[6:])["error"]["request_id"] == "mine"
 
 
-def lines(capfd: pytest.CaptureFixture[str], wanted: int) -> list[str]:
-    found = ""
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Standard output, of which a thread may write while another reads."""
+    found = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", found)
+    return found
+
+
+def lines(written: io.StringIO, wanted: int) -> list[str]:
     for _ in range(500):
-        found += capfd.readouterr().out
-        if found.count("\n") >= wanted:
-            return found.splitlines()
+        if written.getvalue().count("\n") >= wanted:
+            break
         time.sleep(0.02)
-    raise AssertionError(found)
+    return written.getvalue().splitlines()
 
 
-def test_a_line_of_json_a_request(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_line_of_json_a_request(written: io.StringIO) -> None:
     key, line = new_key("alice")
     keys = {"alice": line.partition('"')[2].strip('"')}
     with gateway_running(ScriptedEngine(script), access_log="json", keys=keys) as (address, _):
@@ -89,9 +96,9 @@ def test_a_line_of_json_a_request(capfd: pytest.CaptureFixture[str]) -> None:
         assert client.get("/healthz").ok
         assert Client(address).get(f"/v1/models?{SECRET}", headers={"X-Request-Id": "three"}).status_code == 401
         assert client.get(f"/authorization: Bearer {key}", headers={"X-Request-Id": "four"}).status_code == 404
-        written = lines(capfd, 4)
-    one, two, three, four = [json.loads(found) for found in written]
-    assert [found["id"] for found in (one, two, three, four)] == ["one", "two", "three", "four"]
+        found = lines(written, 4)
+    one, two, three, four = [json.loads(line) for line in found]
+    assert [line["id"] for line in (one, two, three, four)] == ["one", "two", "three", "four"]
     assert (one["status"], one["model"], one["policy"], one["cap"]) == (200, "scripted", "close", 300)
     assert one["key"] == "alice"
     assert one["tokens"] > one["reasoning_tokens"] > 0
@@ -100,16 +107,16 @@ def test_a_line_of_json_a_request(capfd: pytest.CaptureFixture[str]) -> None:
     assert (three["status"], three["path"], three["code"]) == (401, "/v1/models", "invalid_api_key")
     assert "model" not in three
     assert four["status"] == 404
-    assert key not in "".join(written)
-    assert SECRET not in "".join(written)
+    assert key not in written.getvalue()
+    assert SECRET not in written.getvalue()
 
 
-def test_plain_lines_are_one_line_each(capfd: pytest.CaptureFixture[str]) -> None:
+def test_plain_lines_are_one_line_each(written: io.StringIO) -> None:
     with gateway_running(ScriptedEngine(script), access_log="plain") as (address, _):
         client = Client(address)
         assert client.post(CHAT, json=body()).ok
         assert client.get("/%0a2026-01-01%20forged").status_code == 404
-        first, second = lines(capfd, 2)
+        first, second = lines(written, 2)
     assert f" POST {CHAT} 200 seconds=" in first
     assert " policy=close " in first
     assert " GET / 2026-01-01 forged 404 " in second
