@@ -37,6 +37,8 @@ from thinkcap.core.errors import ConfigError
 @click.option("--watch-journal", help="Folder of the journal; thinkcap-journal unless told otherwise.")
 @click.option("--watch-texts", is_flag=True, default=None, help="Keep questions and answers in the journal too.")
 @click.option("--watch-redact", metavar="MODULE:FUNCTION", help="What may be kept of these texts.")
+@click.option("--shadow", metavar="1%", help="With --watch: a policy answers this share too, and is not sent.")
+@click.option("--hold", metavar="10%", help="With --watch: a policy answers this share; a guard ends it.")
 @click.option(
     "--new-key", metavar="NAME", help="Make a key, print it with its line for the configuration file, and exit."
 )

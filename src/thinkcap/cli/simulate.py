@@ -35,7 +35,7 @@ def command(
 
     from thinkcap.diagnose.document import plain
     from thinkcap.diagnose.simulating import simulate
-    from thinkcap.logs.door import read
+    from thinkcap.logs import read
     from thinkcap.study.options import parse_price
     from thinkcap.study.values import FREE, Price
     from thinkcap.verdict.traffic import simulated

@@ -14,6 +14,7 @@ from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings, findings
 from thinkcap.diagnose.pairs import Comparisons, Refused, compare, matched, tested
 from thinkcap.diagnose.runs import Configuration, by_model_and_task, configurations
+from thinkcap.diagnose.shadow import Shadowed, shadows
 from thinkcap.diagnose.traffic import Traffic, traffic
 from thinkcap.diagnose.transfer import Transfer, transfers
 from thinkcap.logs import Arm, Records
@@ -94,6 +95,8 @@ class Diagnosis:
     pooled_seeds: bool
     traffic: tuple[Traffic, ...] = ()
     """Answers that nobody judged, per model."""
+    shadows: tuple[Shadowed, ...] = ()
+    """What a policy did beside answers that were sent, per model."""
 
 
 def diagnose(records: Records, *, draws: int = 1000, seed: int = 0, price: Price = FREE) -> Diagnosis:
@@ -116,6 +119,7 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0, price: Price
         transfers(shown),
         any("seed" in c.arm.extra for c in found),
         traffic(records.arms, price),
+        shadows(records.arms),
     )
 
 

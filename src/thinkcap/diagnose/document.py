@@ -31,6 +31,7 @@ def document(found: Diagnosis) -> dict[str, Any]:
         "models": plain(found.models),
         "cross_scale": plain(found.cross_scale),
         "traffic": plain(found.traffic),
+        "shadows": plain(found.shadows),
     }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.traffic import lengths_of
-from thinkcap.logs.arms import Arm
+from thinkcap.logs import Arm
 from thinkcap.statistics.capped import UnderCap, under
 from thinkcap.study.values import FREE, Price
 

@@ -13,7 +13,8 @@ from itertools import groupby
 
 import numpy as np
 
-from thinkcap.logs.arms import UNJUDGED, Arm
+from thinkcap.diagnose.shadow import is_shadow
+from thinkcap.logs import UNJUDGED, Arm
 from thinkcap.statistics.arrays import Bools, Floats, Ints
 from thinkcap.statistics.capped import UnderCap, under
 from thinkcap.statistics.precision import Proportion, proportion
@@ -50,6 +51,8 @@ class Traffic:
     """All answers of one model that have no verdict."""
 
     model: str
+    held: bool
+    """Answered by a policy of ours, beside others that were only watched."""
     rows: int
     failed: int
     cut: Proportion
@@ -94,19 +97,23 @@ class _Rows:
 
 
 def traffic(arms: Iterable[Arm], price: Price = FREE) -> tuple[Traffic, ...]:
-    """Per model; nothing where every row was judged."""
+    """Per model, what was held apart; nothing where every row was judged."""
     open_arms = [a if (a.verdict == UNJUDGED).all() else a.take(a.verdict == UNJUDGED) for a in arms]
-    known = sorted((a for a in open_arms if a.n), key=lambda a: a.model)
+    known = sorted((a for a in open_arms if a.n and not is_shadow(a)), key=_kind)
     found = []
-    for model, group in groupby(known, key=lambda a: a.model):
+    for (model, held), group in groupby(known, key=_kind):
         same = list(group)
-        found.append(_traffic(model, _columns(same), sum(a.failed for a in same), price))
+        found.append(_traffic(model, held, _columns(same), sum(a.failed for a in same), price))
     return tuple(found)
+
+
+def _kind(arm: Arm) -> tuple[str, bool]:
+    return arm.model, arm.policy == "hold"
 
 
 def lengths_of(arms: Iterable[Arm]) -> tuple[Ints, Bools]:
     """Lengths and ends of all answers without a verdict that have both."""
-    rows = _columns([a for a in arms if (a.verdict == UNJUDGED).all() and a.n])
+    rows = _columns([a for a in arms if (a.verdict == UNJUDGED).all() and a.n and not is_shadow(a)])
     return rows.tokens[rows.whole], rows.ended[rows.whole] == 1
 
 
@@ -132,13 +139,14 @@ def _callers(arm: Arm) -> Sequence[str]:
     return [""] * arm.n if stored is None else stored.tolist()
 
 
-def _traffic(model: str, rows: _Rows, failed: int, price: Price) -> Traffic:
+def _traffic(model: str, held: bool, rows: _Rows, failed: int, price: Price) -> Traffic:
     size, lost = len(rows.tokens), rows.lost
     ends, texts = rows.ended >= 0, rows.empty >= 0
     spent, done = rows.tokens[rows.whole], rows.ended[rows.whole] == 1
     curve = survival(spent, done) if len(spent) else None
     return Traffic(
         model,
+        held,
         size,
         failed,
         proportion(int((rows.ended == 0).sum()), int(ends.sum())),

@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from thinkcap.core.errors import ThinkcapError
 from thinkcap.engines.fleet import routed
 from thinkcap.gateway import job, pages, replies
 from thinkcap.gateway.call import Call
@@ -113,6 +114,23 @@ class Gateway:
         visit.stream, visit.choices = call.stream, call.n
         async with _cancel_on_disconnect(receive, response, self.metrics):
             await self._guarded(call, served, forced, response)
+
+    def takes(self, path: str, body: bytes) -> bool:
+        """Whether a request would be answered and not refused, as far as can be told without asking anybody."""
+        wire = WIRES.get(canonical(path))
+        if wire is None:
+            return False
+        config = self.service.config
+        try:
+            call = wire.read(body, config.forward_unknown)
+            served, forced = self.service.models.find(call.model)
+            self._check_size(call)
+            choice = self._choice(call, served, forced, call.cap or config.default_cap)
+            if not served.short_way(call, choice):
+                job.question_of(call, served.engine)
+        except (Refusal, ThinkcapError):
+            return False
+        return True
 
     def _check_size(self, call: Call) -> None:
         config = self.service.config

@@ -93,6 +93,18 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(words)
 
 
+def _share(value: Any) -> float:
+    """`10%` on a command line, 0.1 in a file."""
+    text = str(value).strip()
+    try:
+        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        found = -1.0
+    if isinstance(value, bool) or not 0 <= found <= 1:
+        raise ConfigError(f"wanted a share such as 10% or 0.1, saw {value!r}")
+    return found
+
+
 @dataclass(frozen=True)
 class _Short:
     """Settings of one model without a table of its own."""
@@ -109,6 +121,7 @@ _SHORT = tuple(f.name for f in fields(_Short))
 Natural = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Size = Annotated[int, Meta(ge=1024, le=2**31 - 1)]
+Share = Annotated[float, Read(_share, "a share such as 10%")]
 Seconds = Annotated[float, Meta(ge=0.1, le=1e9)]
 
 
@@ -175,6 +188,16 @@ class ServeConfig:
     """Keep questions and answers in the journal too."""
     watch_redact: str = ""
     """`module:function` that gets these texts as a dict and returns what may be kept of them, or None."""
+    shadow: Share = 0.0
+    """With `watch`: the share of requests that the profile's policy answers too, after the server's answer."""
+    shadow_at_once: Positive = 1
+    """Shadows under way at a time; what comes meanwhile is not shadowed."""
+    hold: Share = 0.0
+    """With `watch`: the share of requests that the profile's policy answers instead of the server alone."""
+    guard_rise: Annotated[float, Meta(gt=0, le=0.9)] = 0.1
+    """By how much the share of failed, empty or slow answers may rise in what is held, before holding ends."""
+    guard_slower: Annotated[float, Meta(ge=1, le=1000)] = 2.0
+    """Slow is what takes so many times longer than 95 of 100 watched answers."""
 
     @classmethod
     def from_file(cls, path: Path) -> ServeConfig:
@@ -239,6 +262,13 @@ class ServeConfig:
         if "*" in self.origins and not self.keys and not self.anyone:
             raise ConfigError(
                 "origins = ['*'] lets every web page in and no key is set; name the pages, or set keys"
+            )
+        if (self.shadow or self.hold) and not self.watch:
+            raise ConfigError("--shadow and --hold are shares of watched traffic; add --watch")
+        if self.hold == 1 or self.shadow + self.hold > 1:
+            raise ConfigError(
+                f"shadow {self.shadow:g} and hold {self.hold:g} leave nothing to compare with; "
+                f"to hold every request, leave --watch away"
             )
         if self.watch and not _loopback(self.host) and not self.anyone:
             raise ConfigError(

@@ -33,6 +33,7 @@ from thinkcap.logs.answered import (
 
 _CAPS = ("max_completion_tokens", "max_tokens", "max_output_tokens", "n_predict")
 _LAST = frozenset(("message_stop", "response.completed", "response.incomplete", "response.failed"))
+_FAILED = ("error", "response.failed")
 
 
 def decoded(raw: bytes) -> Mapping[str, Any]:
@@ -92,6 +93,8 @@ class StreamSeen:
         self._whole: list[SeenAnswer] = []
         self._written = self._thought = 0
         self._unread = False
+        self.failed = False
+        """An error came in the middle: the status before it was 200."""
 
     @property
     def counted_by_events(self) -> bool:
@@ -137,6 +140,8 @@ class StreamSeen:
 
     def _event(self, event: Mapping[str, Any]) -> None:
         kind = event.get("type")
+        if kind in _FAILED or event.get("error"):
+            self.failed = True
         if isinstance(kind, str):
             self._typed(kind, event)
             return

@@ -108,7 +108,7 @@ async def serve(config: ServeConfig, tell: Callable[[str], None] = lambda _: Non
     async with AsyncExitStack() as stack:
         config, servers = await _with_servers(config, stack, starts)
         if config.watch:
-            return await _watch(config, tell)
+            return await _watch(config, tell, stack)
         metrics = Metrics()
         models = await open_models(config, metrics)
         stack.push_async_callback(models.aclose)
@@ -134,12 +134,22 @@ async def _with_servers(
     return replace(config, models=tuple(models)), servers
 
 
-async def _watch(config: ServeConfig, tell: Callable[[str], None]) -> bool:
-    watch = Watch(config)
+async def _watch(config: ServeConfig, tell: Callable[[str], None], stack: AsyncExitStack) -> bool:
+    beside = None
+    if config.shadow or config.hold:
+        metrics = Metrics()
+        models = await open_models(config, metrics)
+        stack.push_async_callback(models.aclose)
+        beside = Gateway(config, models, metrics)
+    watch = Watch(config, beside)
 
     def told(address: str) -> None:
+        shares = [f"shadows {config.shadow:.4g}"] * bool(config.shadow) + [f"holds {config.hold:.4g}"] * bool(
+            config.hold
+        )
+        does = f"{' and '.join(shares)} of requests" if shares else "changes nothing"
         root = address.removesuffix("/v1")
-        tell(f"thinkcap watches {watch.server} from {root}, changes nothing, and keeps {watch.journal}")
+        tell(f"thinkcap watches {watch.server} from {root}, {does}, and keeps {watch.journal}")
 
     try:
         server = make_server(watch, told)

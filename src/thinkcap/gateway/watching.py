@@ -4,15 +4,14 @@
     thinkcap diagnose thinkcap-journal
 
 A request is in the journal before its last byte goes to the client. By default no text is kept: model, cap,
-tokens, end, times and the name of the key.
+tokens, end, times and the name of the key. With --shadow or --hold a gateway stands beside it (`arms.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
-import zlib
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,23 +19,27 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
-from starlette.types import Receive, Scope, Send
+import msgspec
+from prometheus_client import CollectorRegistry, generate_latest
+from starlette.types import Message, Receive, Scope, Send
 from yarl import URL
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import resolve
+from thinkcap.gateway.app import Gateway
+from thinkcap.gateway.arms import ArmCounts, Arms
 from thinkcap.gateway.auth import Keys
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.journal import WatchJournal
 from thinkcap.gateway.limits import LOOPBACK, Headers, check_host, check_origin
+from thinkcap.gateway.onlooker import Onlooker
 from thinkcap.gateway.refusal import Refusal
-from thinkcap.gateway.seen import SeenRequest, StreamSeen, asked_in, decoded
-from thinkcap.logs.answered import SeenAnswer, answered
+from thinkcap.logs.answered import SeenAnswer
 
 log = logging.getLogger("thinkcap.gateway")
 
-WIRES = ("/chat/completions", "/completions", "/responses", "/messages")
-"""Paths whose requests ask for an answer; others pass and are not in the journal."""
+OWN = "/thinkcap/"
+"""Paths that the gateway answers itself; all others are the server's."""
 _HOPS = frozenset(
     (
         *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection"),
@@ -44,8 +47,6 @@ _HOPS = frozenset(
     )
 )
 """Headers that are between two neighbours, and not for who stands behind one of them."""
-_KEPT_BYTES = 2**24
-"""Of a request or a reply, to be read; what is longer passes all the same and is not read."""
 _IDLE_S = 3.0
 """Shorter than servers keep a connection that nobody uses (5 s): a request on one that closes is lost."""
 
@@ -53,9 +54,12 @@ _Texts = Mapping[str, str]
 
 
 class Watch:
-    """An ASGI application in front of one server. Opened inside a running loop."""
+    """An ASGI application in front of one server. Opened inside a running loop.
 
-    def __init__(self, config: ServeConfig) -> None:
+    `beside` is a gateway in front of the same server, for what is shadowed or held; whoever opened it closes it.
+    """
+
+    def __init__(self, config: ServeConfig, beside: Gateway | None = None) -> None:
         self.config = config
         self.draining = False
         self.server = server_of(config)
@@ -63,6 +67,9 @@ class Watch:
         self._redact = redaction(config.watch_redact)
         self._keys = Keys(config.keys)
         self._own = LOOPBACK | {config.host.lower()} | {host.lower() for host in config.hosts}
+        self._registry = beside.metrics.registry if beside else CollectorRegistry()
+        self._counts = ArmCounts(self._registry)
+        self.arms = Arms(config, beside, self.note, self._counts) if beside else None
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -76,6 +83,8 @@ class Watch:
         return self._journal.path
 
     async def aclose(self) -> None:
+        if self.arms:
+            await self.arms.aclose()
         await self._session.close()
         self._journal.close()
 
@@ -83,25 +92,41 @@ class Watch:
         if scope["type"] == "lifespan":
             await _lifespan(receive, send)
             return
-        one = _Passing(self, scope, send)
+        one = _Passing(self, scope, receive, send)
         try:
             self._check(scope["headers"])
-            await self._pass(one, receive)
+            if scope["path"].startswith(OWN):
+                await one.say(200, *self._told(scope))
+            elif not await self._held(one, send):
+                await self._pass(one)
         except Refusal as err:
             await one.refuse(err)
         except (aiohttp.ClientError, TimeoutError, OSError) as err:
             log.warning("%s: %s", self.server, type(err).__name__)
+            one.seen.broken = True
             await one.refuse(_unreachable(err))
         finally:
             # Who left, or what failed in the middle, has not been written yet.
             one.note()
+            if one.seen.wire:
+                (self.arms or self._counts).seen(one.seen)
 
     def _check(self, headers: Headers) -> None:
         if not self.config.anyone:
             check_host(headers, self._own)
             check_origin(headers, self.config.origins, self._own)
 
-    async def _pass(self, one: _Passing, receive: Receive) -> None:
+    async def _held(self, one: _Passing, send: Send) -> bool:
+        """Whether the request was answered by a policy, which is known only once all of it has come."""
+        if not self.arms or not self.arms.holding or not one.seen.wire:
+            return False
+        await one.read_ahead()
+        if not self.arms.holds(one.seen):
+            return False
+        await self.arms.hold(one.seen, one.receive, send, one.note)
+        return True
+
+    async def _pass(self, one: _Passing) -> None:
         scope = one.scope
         query = scope["query_string"].decode("latin-1")
         path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
@@ -113,38 +138,22 @@ class Watch:
             scope["method"],
             URL(self.server + path + (f"?{query}" if query else ""), encoded=True),
             headers=[(n.decode("latin-1"), v.decode("latin-1")) for n, v in sent],
-            data=one.body(receive) if has_body else None,
+            data=one.body() if has_body else None,
             allow_redirects=False,
         )
-        async with one.until_hung_up(receive), asked as response:
+        async with one.until_hung_up(), asked as response:
             await one.hand_on(response)
 
-    def entry(self, one: _Passing) -> None:
+    def note(self, one: Onlooker, more: Mapping[str, Any]) -> None:
         """One line a request that asked for an answer."""
-        asked, answers = one.asked, one.answers
-        entry: dict[str, Any] = {
-            "watch": 1,
-            "at": round(one.at, 3),
-            "wire": one.wire,
-            "model": asked.model or (answers[0].model if answers else ""),
-            "key": self._keys.name_of(one.scope["headers"]),
-            "cap": asked.cap,
-            "stream": one.streamed,
-            "status": one.status,
-            "complete": one.complete,
-            "first_s": None if one.first is None else round(one.first - one.began, 4),
-            "seconds": round(time.perf_counter() - one.began, 4),
-            "tokens_by": "events" if one.by_events else "usage",
-            "unread": one.unread,
-            "answers": [_answer(a) for a in answers],
-        }
+        entry = one.entry(self._keys.name_of(one.scope["headers"])) | dict(more)
         if self.config.watch_texts:
-            entry |= self._texts(asked, answers)
+            entry |= self._texts(one)
         self._journal.write(entry)
 
-    def _texts(self, asked: SeenRequest, answers: list[SeenAnswer]) -> dict[str, Any]:
-        first = answers[0] if answers else SeenAnswer()
-        texts: dict[str, str] = {"question": asked.question, "answer": first.text, "thought": first.thought}
+    def _texts(self, one: Onlooker) -> dict[str, Any]:
+        first = one.answers[0] if one.answers else SeenAnswer()
+        texts: dict[str, str] = {"question": one.asked.question, "answer": first.text, "thought": first.thought}
         try:
             kept = self._redact(texts)
         except Exception as err:
@@ -152,83 +161,73 @@ class Watch:
             return {}
         return {name: str(kept[name]) for name in texts if kept and name in kept}
 
-
-def _answer(one: SeenAnswer) -> dict[str, Any]:
-    return {
-        "finish": one.finish,
-        "tokens": one.tokens,
-        "thought_tokens": one.thought_tokens,
-        "prompt_tokens": one.prompt_tokens,
-        "empty": one.empty,
-        "thought": bool(one.thought),
-    }
+    def _told(self, scope: Scope) -> tuple[bytes, bytes]:
+        """What this gateway says of itself."""
+        name = scope["path"].removeprefix(OWN)
+        self._keys.check(scope["headers"])
+        if name == "metrics":
+            return b"text/plain; version=0.0.4", generate_latest(self._registry)
+        if name != "healthz":
+            raise Refusal(
+                f"'{OWN}{name[:80]}' is not offered here, only {OWN}healthz and {OWN}metrics",
+                status=404,
+                code="path_not_found",
+            )
+        told = {"status": "ok", "journal_lines_lost": self._journal.lost, **self._counts.told()}
+        return b"application/json", msgspec.json.encode(told | (self.arms.told() if self.arms else {}))
 
 
 class _Passing:
-    """One request on its way, and what has been seen of it."""
+    """One request on its way to the server and back."""
 
-    def __init__(self, watch: Watch, scope: Scope, send: Send) -> None:
-        self._watch, self.scope, self._send = watch, scope, send
-        self.at, self.began = time.time(), time.perf_counter()
-        self.wire = next((w for w in WIRES if scope["path"].endswith(w)), "") if scope["method"] == "POST" else ""
-        self.status = 0
-        self.first: float | None = None
+    def __init__(self, watch: Watch, scope: Scope, receive: Receive, send: Send) -> None:
+        self._watch, self.scope, self._receive, self._send = watch, scope, receive, send
+        self.seen = Onlooker(scope)
         self.arrived = asyncio.Event()
-        """All of the request has come."""
-        self.complete = self.ended = self.streamed = False
-        self.unread = ""
-        self._sent: list[bytes] = []
-        self._reply: list[bytes] = []
-        self._kept = 0
-        self._stream: StreamSeen | None = None
-        self._inflate: Callable[[bytes], bytes] | None = lambda chunk: chunk
-        self._started = self._noted = False
+        """All of the request has been taken on."""
+        self._ahead: deque[Message] = deque()
+        self._ended = self._started = self._noted = False
 
-    @property
-    def asked(self) -> SeenRequest:
-        return asked_in(b"".join(self._sent))
+    async def read_ahead(self) -> None:
+        """To the request's end, unless it is too long to be read at all; `receive` gives it all the same."""
+        more = True
+        while more and not self.seen.unread:
+            self._ahead.append(message := await self._arriving())
+            more = message.get("more_body", False)
 
-    @property
-    def answers(self) -> list[SeenAnswer]:
-        if self.status >= 400:
-            return []
-        return self._stream.answers() if self._stream else answered(decoded(b"".join(self._reply)))
+    async def receive(self) -> Message:
+        message = self._ahead.popleft() if self._ahead else await self._arriving()
+        if message["type"] == "http.request" and not message.get("more_body"):
+            self.arrived.set()
+        return message
 
-    @property
-    def by_events(self) -> bool:
-        return self._stream is not None and self._stream.counted_by_events
+    async def _arriving(self) -> Message:
+        message = await self._receive()
+        self.seen.request(message.get("body", b""))
+        return message
 
-    async def body(self, receive: Receive) -> AsyncIterator[bytes]:
+    async def body(self) -> AsyncIterator[bytes]:
         """The request's body as it comes."""
-        size, more = 0, True
-        while more:
-            message = await receive()
+        while not self.arrived.is_set():
+            message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise ConnectionError("the client left before its request was complete")
-            piece, more = message.get("body", b""), message.get("more_body", False)
-            size += len(piece)
-            if self.wire and size <= _KEPT_BYTES:
-                self._sent.append(piece)
-            elif self.wire:
-                self._sent, self.unread = [], "a long request"
-            if not more:
-                self.arrived.set()
-            if piece:
+            if piece := message.get("body", b""):
                 yield piece
 
     @asynccontextmanager
-    async def until_hung_up(self, receive: Receive) -> AsyncIterator[None]:
+    async def until_hung_up(self) -> AsyncIterator[None]:
         """A client that hangs up hangs up upstream too."""
         task = asyncio.current_task()
         assert task is not None
 
         async def wait() -> None:
             await self.arrived.wait()
-            while (await receive())["type"] != "http.disconnect":
+            while (await self.receive())["type"] != "http.disconnect":
                 continue
 
         gone = asyncio.ensure_future(wait())
-        gone.add_done_callback(lambda done: None if done.cancelled() or self.ended else task.cancel())
+        gone.add_done_callback(lambda done: None if done.cancelled() or self._ended else task.cancel())
         try:
             yield
         except asyncio.CancelledError:
@@ -236,71 +235,48 @@ class _Passing:
                 raise
             task.uncancel()
         finally:
-            self.ended = True
+            self._ended = True
             gone.cancel()
 
     async def hand_on(self, response: aiohttp.ClientResponse) -> None:
         headers = [(n.lower(), v) for n, v in response.raw_headers if n.lower() not in _HOPS]
-        self.status = response.status
-        kind = response.headers.get("Content-Type", "")
-        self.streamed = kind.startswith("text/event-stream")
-        if self.wire:
-            self._inflate = _inflating(response.headers.get("Content-Encoding", "identity").lower())
-            self._stream = StreamSeen() if self.streamed else None
-            if self._inflate is None:
-                self.unread = f"compressed as {response.headers['Content-Encoding'][:20]}"
+        seen = self.seen
+        seen.start(response.status, headers)
         await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
         self._started = True
         held = b""
         async for chunk in response.content.iter_any():
-            if self.first is None:
-                self.first = time.perf_counter()
-            last = self._look(chunk) if self.wire else False
-            if last:
-                self.complete = True
+            if seen.take(chunk):
+                seen.end()
                 self.note()
-            if not self.streamed:
+            if not seen.streamed:
                 # One piece stays behind, so that the last goes out only when the journal has the request.
                 chunk, held = held, chunk
             if chunk:
                 await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
-        self.complete = True
+        seen.end()
         self.note()
-        self.ended = True
+        self._ended = True
         await self._send({"type": "http.response.body", "body": held})
-
-    def _look(self, chunk: bytes) -> bool:
-        if self._inflate is None:
-            return False
-        try:
-            plain = self._inflate(chunk)
-        except zlib.error:
-            self._inflate, self.unread = None, "broken compression"
-            return False
-        self._kept += len(plain)
-        if self._kept > _KEPT_BYTES:
-            self._inflate, self.unread, self._reply = None, "a long reply", []
-            return False
-        if self._stream is not None:
-            return self._stream.take(plain)
-        self._reply.append(plain)
-        return False
 
     def note(self) -> None:
         """Into the journal, once."""
-        if self.wire and not self._noted:
+        if self.seen.wire and not self._noted:
             self._noted = True
-            self._watch.entry(self)
+            self._watch.note(self.seen, {})
 
     async def refuse(self, err: Refusal) -> None:
         if self._started:
             # Half a reply cannot be taken back. Returning without its end cuts the connection, as it was upstream.
             return
-        self.status = err.status
+        self.seen.status = err.status
         self.note()
-        body = err.body()
-        headers = [*err.headers, (b"content-length", b"%d" % len(body))]
-        await self._send({"type": "http.response.start", "status": err.status, "headers": headers})
+        kind, *more = err.headers
+        await self.say(err.status, kind[1], err.body(), *more)
+
+    async def say(self, status: int, kind: bytes, body: bytes, *more: tuple[bytes, bytes]) -> None:
+        headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *more]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 
 
@@ -325,16 +301,6 @@ def redaction(name: str) -> Callable[[dict[str, str]], _Texts | None]:
         raise ConfigError(f"redaction '{name}' is no function; wanted one that takes and returns a dict of texts")
     kept: Callable[[dict[str, str]], _Texts | None] = found
     return kept
-
-
-def _inflating(encoding: str) -> Callable[[bytes], bytes] | None:
-    """Reads what a server packs for the client; None for what is not unpacked here."""
-    if encoding == "identity":
-        return lambda chunk: chunk
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        return None
-    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
-    return lambda chunk: unpack.decompress(chunk, _KEPT_BYTES)
 
 
 def _has_body(headers: Headers) -> bool:

@@ -38,6 +38,8 @@ class SeenAnswer:
     thought: str = ""
     called: bool = False
     """It calls a tool, which is an answer without a word."""
+    text_seen: bool = True
+    """False where a log keeps no texts, and so does not tell whether there was an answer."""
 
     @property
     def cut(self) -> bool | None:

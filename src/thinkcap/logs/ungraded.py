@@ -56,7 +56,8 @@ class Ungraded:
         self.memory.charge(_ROW + len(question) + 2 * texts, self.file)
         self.rows += 1
         self.thoughts += bool(one.thought)
-        own = (question, one.tokens or 0, not cut, one.empty, one.thought_tokens or 0, one.prompt_tokens or 0)
+        empty = int(one.empty) if one.text_seen else -1
+        own = (question, one.tokens or 0, not cut, empty, one.thought_tokens or 0, one.prompt_tokens or 0)
         for name, value in zip(_OWN, own, strict=True):
             columns[name].append(value)
         for name, value in extra.items():

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom
+from scipy.stats import t as student
 
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.statistics.arrays import outcomes
@@ -112,6 +113,15 @@ def difference(first: ArrayLike, second: ArrayLike, matched_by: str, *, level: f
     """Test and interval of rows that somebody has already matched, and says how."""
     test = mcnemar(first, second)
     return PairedDifference(test, matched_by, *interval_of(test, level), level)
+
+
+def mean_difference(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
+    """Student's interval of the mean of first minus second, row by row."""
+    apart = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    if len(apart) < 2:
+        raise DataError(f"an interval of a mean difference needs two pairs or more, got {len(apart)}")
+    half = float(student.ppf(0.5 + level / 2, len(apart) - 1) * apart.std(ddof=1) / math.sqrt(len(apart)))
+    return float(apart.mean()) - half, float(apart.mean()) + half
 
 
 def holm(p_values: Mapping[Label, float]) -> dict[Label, float]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from thinkcap.diagnose.diagnosis import Diagnosis
-from thinkcap.verdict import traffic
+from thinkcap.verdict import shadow, traffic
 from thinkcap.verdict.advice import Advice, advise, told
 from thinkcap.verdict.costs import crossover, lengths, losses
 from thinkcap.verdict.headline import headline
@@ -55,6 +55,8 @@ def say(found: Diagnosis) -> Spoken:
         sentences += _about("What other caps would do", traffic.caps(open_rows))
         sentences += _about("Who loses answers", traffic.callers(open_rows))
         sentences += _about("What to do", traffic.advice(open_rows))
+    for beside in found.shadows:
+        sentences += _about("What a policy would have done", shadow.beside(beside))
     sentences += _about("Models and tasks compared", [*map(chains, found.models), *carried(found.cross_scale)])
     sentences += _about("Runs compared", repeated(found.repeats))
     sentences += _about("Not compared", refusals(found.refused))

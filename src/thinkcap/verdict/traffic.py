@@ -16,7 +16,7 @@ _SURE = 0.95
 
 def lost(found: Traffic) -> list[Sentence]:
     """The first words: how many answers were lost, and what was paid for them."""
-    name = f"{found.model or 'Unnamed model'}: "
+    name = f"{found.model or 'Unnamed model'}{', held by a policy' if found.held else ''}: "
     if not found.lost.n:
         return [
             Sentence(

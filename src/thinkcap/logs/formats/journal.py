@@ -26,7 +26,8 @@ def recognise(log: Log) -> bool:
 
 
 def read(log: Log, questions: Questions, said: Said) -> Found:
-    rows = Ungraded(log.name, log.memory)
+    """Answers that were sent; those of held requests are an arm `hold`, shadows beside what was sent `shadow`."""
+    arms = {name: Ungraded(log.name, log.memory) for name in ("", "hold", "shadow")}
     torn = by_events = unread = 0
     decode = msgspec.json.Decoder().decode
     for line, text in log.lines():
@@ -39,28 +40,32 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
             # A full disk or a power cut leaves half a line.
             torn += 1
             continue
+        name = f"{entry.get('id') or f'{log.name}:{line}'}"
+        wanted = said.wants(name_of(entry.get("model")))
+        if entry.get("arm") == "shadow":
+            if wanted:
+                arms["shadow"].add(name, _shadow(entry, answers), **_beside(entry))
+            continue
+        rows = arms["hold" if entry.get("arm") == "hold" else ""]
         unread += bool(entry.get("unread"))
         if not answers or not entry.get("complete"):
             rows.failed += not entry.get("unread")
             continue
         by_events += entry.get("tokens_by") == "events"
         for number, answer in enumerate(answers):
-            if isinstance(answer, Mapping) and said.wants(name_of(entry.get("model"))):
-                rows.add(f"{line}#{number}", _answered(entry, answer, len(answers) == 1), **_about(entry))
-    if not rows.rows:
+            if isinstance(answer, Mapping) and wanted:
+                rows.add(f"{name}#{number}", _answered(entry, answer, len(answers) == 1), **_about(entry))
+    if not any(rows.rows for rows in arms.values()):
         raise DataError(f"{log.name}: no answer in this journal yet; nothing to diagnose")
-    policy = said.policy or "answer"
+    failed = sum(rows.failed for rows in arms.values())
     notes = [
         *([f"{torn} lines are not whole and are left out"] if torn else []),
-        *(
-            [f"{rows.failed} requests failed or were left by their client, and are no answers"]
-            if rows.failed
-            else []
-        ),
+        *([f"{failed} requests failed or were left by their client, and are no answers"] if failed else []),
         *([f"{unread} replies were passed on and could not be read"] if unread else []),
         *([f"{by_events} streams carried no usage; their pieces are taken for tokens"] if by_events else []),
     ]
-    return Found(rows.arms(questions, policy), [f"{log.name}: {note}" for note in notes])
+    found = [arm for name, rows in arms.items() for arm in rows.arms(questions, name or said.policy or "answer")]
+    return Found(found, [f"{log.name}: {note}" for note in notes])
 
 
 def _answered(entry: Mapping[str, Any], answer: Mapping[str, Any], alone: bool) -> SeenAnswer:
@@ -77,3 +82,23 @@ def _answered(entry: Mapping[str, Any], answer: Mapping[str, Any], alone: bool) 
 
 def _about(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"caller": name_of(entry.get("key")), "cap": count(entry.get("cap")) or 0}
+
+
+def _shadow(entry: Mapping[str, Any], answers: list[Any]) -> SeenAnswer:
+    """A policy that gave no answer counts as one that gave an empty one, as its caller would have had it."""
+    if len(answers) == 1 and isinstance(answers[0], Mapping):
+        return _answered(entry, answers[0], alone=True)
+    return SeenAnswer(name_of(entry.get("model")))
+
+
+def _beside(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What was sent to the client meanwhile."""
+    sent = entry.get("sent")
+    one = sent[0] if isinstance(sent, list) and len(sent) == 1 and isinstance(sent[0], Mapping) else {}
+    tokens, same = count(one.get("tokens")), entry.get("same")
+    return {
+        "sent_tokens": -1 if tokens is None else tokens,
+        "sent_empty": int(bool(one.get("empty"))),
+        "same": -1 if same is None else int(bool(same)),
+        "served_by": name_of(entry.get("policy")),
+    }
