@@ -4,6 +4,7 @@ import asyncio
 import math
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ from hypothesis import strategies as st
 
 from thinkcap.core.complete import complete
 from thinkcap.core.engine import EngineCard
-from thinkcap.core.errors import Unsupported
+from thinkcap.core.errors import StoreError, Unsupported
 from thinkcap.core.flow import Flow, drive, first_of
 from thinkcap.core.scores import Scores, Unsure
 from thinkcap.core.types import Answer, Completion, Question, Request, Sampling, Span
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore
+from thinkcap.traces.trace import Trace
 
 Q = Question("q", ({"role": "user", "content": "2+3?"},), kind="number")
 TEXT = "<think>two. Wait, three. Wait, five</think>5"
@@ -152,6 +154,42 @@ async def test_an_engine_that_scores_only_what_it_writes_writes_again(tmp_path: 
         assert (scored.generated, model.generated) == (2, 8)
         assert (await complete(remembering, thinking(4, scored=True))).generated == 4
         assert model.generated == 8
+
+
+@pytest.mark.parametrize("can", ["any", "written"])
+@pytest.mark.parametrize("lost", [0, 1, 3])
+async def test_a_trace_with_scores_missing_is_scored_again(tmp_path: Path, can: str, lost: int) -> None:
+    """As llama.cpp's server once gave them: none for a text it stopped at, also in the middle of what follows."""
+    model = engine("auba", odds=odds)
+    model.card = EngineCard(**{**vars(model.card), "scores": can})
+    whole = await complete(model, thinking(9, scored=True))
+    assert whole.scores is not None
+    short = whole.scores.cut(lost) + whole.scores.cut(99, lost + 1)
+    with TraceStore.open(tmp_path / "t.sqlite", model.card.fingerprint) as store:
+        await complete(Remembering(model, store), thinking(9, scored=True))
+        ((key, trace),) = store.items()
+        await store.put(key, replace(trace, scores=short))
+    before = model.generated
+    with TraceStore.open(tmp_path / "t.sqlite", model.card.fingerprint) as store:
+        remembering = Remembering(model, store)
+        assert (await complete(remembering, thinking(2))).ids == whole.ids[:2]  # type: ignore[index]
+        assert model.generated == before
+        again = await complete(remembering, thinking(9, scored=True))
+        assert again.scores is not None
+        assert again.scores.chosen == pytest.approx(whole.scores.chosen)
+        assert model.generated == before + (0 if can == "any" else whole.generated)
+    with TraceStore.open(tmp_path / "t.sqlite", model.card.fingerprint, readonly=True) as store:
+        ((_, kept),) = store.items()
+        assert kept.scores is not None
+        assert len(kept.scores) == len(kept.ids)
+
+
+async def test_more_scores_than_tokens_is_damage(tmp_path: Path) -> None:
+    many = Scores((-1.0,) * 3, (-1.0,) * 3, (1.0,) * 3)
+    with TraceStore.open(tmp_path / "t.sqlite", "f") as store:
+        await store.put("aa", Trace((1, 2), True, 4, scores=many))
+    with TraceStore.open(tmp_path / "t.sqlite", "f") as store, pytest.raises(StoreError, match="3 scores for 2"):
+        store.get("aa")
 
 
 async def test_writing_stops_where_the_model_becomes_unsure() -> None:

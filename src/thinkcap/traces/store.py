@@ -106,8 +106,11 @@ class TraceStore:
             if row is None:
                 return None
             ids, scores = _unpack(row[0]), _unpack_scores(row[6])
-            if scores is not None and len(scores) != len(ids):
+            if scores is not None and len(scores) > len(ids):
                 raise ValueError(f"{len(scores)} scores for {len(ids)} tokens")
+            # llama.cpp's server once left out the scores of a text it stopped at, somewhere in the middle: nobody
+            # can tell now which tokens the others belong to, so the trace counts as one without scores.
+            scores = None if scores is not None and len(scores) < len(ids) else scores
             segments = tuple(json.loads(row[4]))
             trace = Trace(ids, bool(row[1]), int(row[2]), int(row[3]), segments, row[5], scores)
         self._remember(key, trace)

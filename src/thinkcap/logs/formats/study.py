@@ -26,7 +26,7 @@ _NEEDED = (*_CODED, "budget", "seed", "ended", "tokens_charged")
 _TEXTS = ("group", "stage", "stages", "notes")
 _OPTIONAL = (*_TEXTS, "calls", "tokens_think")
 
-_NOTES = ("agree", "support", "rounds", "converged", "gold_in_trace")
+_NOTES = ("agree", "support", "rounds", "converged", "gold_in_trace", "trials", "trial_tokens")
 """What policies note down of a row and a diagnosis asks for."""
 
 
