@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinkcap.core.complete import complete
-from thinkcap.core.engine import EngineCard
+from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import StoreError, Unsupported
 from thinkcap.core.flow import Flow, drive, first_of
 from thinkcap.core.scores import Scores, Unsure
+from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Answer, Completion, Question, Request, Sampling, Span
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.traces.remember import Remembering
@@ -247,6 +248,42 @@ async def test_a_live_race_cancels_those_who_lag_behind() -> None:
     assert live.answer.notes["answers"] == ("0", None, None, None)
     assert model.generated == live.fresh == live.charged
     assert model.generated < sum(n + 4 for n in LENGTHS) - 10
+
+
+class Bursts(ScriptedEngine):
+    """Gives several tokens at a time, as servers do; the thoughts' lengths are those of `runner`."""
+
+    async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
+        output = await super().generate(prompt, limit, sampling)
+        self.generated -= output.tokens
+        ids = output.ids or ()
+        for start in range(0, len(ids), 4):
+            some = ids[start : start + 4]
+            self.generated += len(some)
+            for part in (some[:3], some[3:]):
+                assert emit
+                emit(Delta(await self.read(part), tokens=len(part)))
+            await asyncio.sleep(0)
+        return output
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 3])
+async def test_a_race_between_bursts_pays_every_token_and_never_breaks(wanted: int) -> None:
+    """A lane that is stopped may write its answer's first words before it hears of it."""
+    model = Bursts(runner()._script, sampled=True)
+    live = await drive(race(wanted), model, cap=400)
+    expected = ("0", "1" if wanted > 2 else None, "2" if wanted > 1 else None, None)
+    assert live.answer.notes["answers"] == expected
+    assert live.charged == live.fresh == model.generated
+
+
+async def test_who_is_cancelled_from_outside_stops_all_lanes() -> None:
+    task = asyncio.ensure_future(drive(race(1), runner(), cap=400))
+    for _ in range(12):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_fewer_ends_than_wanted_stops_nobody() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tiny import KEY
+from watched import asked, checked_race, score_gap
 
 from thinkcap.core.complete import complete
 from thinkcap.core.prompts import PROMPTS
@@ -69,3 +71,23 @@ async def test_the_answer_follows_a_thought_closed_by_force() -> None:
     assert answer.ended
     assert "####" in (answer.answer or "")
     await engine.aclose()
+
+
+async def test_a_live_race_pays_for_what_was_written() -> None:
+    engine = await open_engine("bundled", concurrency=6)
+    raced = [await checked_race(engine, n, wanted) for n, wanted in ((0, 1), (2, 1))]
+    await engine.aclose()
+    assert sum(r.stopped for r in raced)
+
+
+@pytest.mark.parametrize("questions", [2, pytest.param(40, marks=pytest.mark.campaign)])
+async def test_scores_of_a_stored_trace_are_those_of_its_writing(
+    questions: int, tmp_path: Path, campaign: Any
+) -> None:
+    """llama.cpp scores what it writes: a trace stored without scores is written again."""
+    engine = await open_engine("bundled")
+    requests = [Request(asked(n), "think", 200, stage="t") for n in range(max(2, campaign.of(questions)))]
+    gap = await score_gap(engine, tmp_path, requests)
+    await engine.aclose()
+    campaign.says(f"scored afterwards, embedded llama.cpp (written again): {gap}")
+    assert gap.worst < 0.5

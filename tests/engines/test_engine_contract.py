@@ -13,6 +13,7 @@ from thinkcap.core.complete import complete
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import EngineRefused, ThinkcapError, Unsupported
 from thinkcap.core.prompts import HERE
+from thinkcap.core.scores import Unsure, sliding
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Completion, Question, Request, Sampling, Span
 from thinkcap.engines import open_engine
@@ -24,6 +25,9 @@ LONG = 1500
 WORDS = "What is {n} + 3? Grüße!"
 HOT = 1.0
 """A question the model ends its turn on, and a temperature at which two seeds differ; other models need others."""
+
+ALIKE = 0.02
+"""Nats by which the scores of one token may differ from run to run: batches round otherwise."""
 
 
 def scripted_reply(prompt: str) -> str:
@@ -265,4 +269,24 @@ async def test_a_stop_is_the_last_token_and_every_token_has_its_score(engine: En
         assert word not in piece.before.text
     assert piece.scores is not None
     assert len(piece.scores) == piece.generated
-    assert piece.scores.chosen == pytest.approx(whole.scores.cut(piece.generated).chosen, abs=0.02)
+    assert piece.scores.chosen == pytest.approx(whole.scores.cut(piece.generated).chosen, abs=ALIKE)
+
+
+@by_ids
+async def test_writing_stops_where_the_model_becomes_unsure(engine: Engine) -> None:
+    whole = await complete(engine, asked(3, scored=True))
+    assert whole.ids is not None
+    assert whole.scores is not None
+    window = 3
+    peaked = [*sliding(whole.scores.mean, window)]
+    bar = min(peaked[1:]) + ALIKE
+    piece = await complete(engine, asked(3, unsure=Unsure(window, bar)))
+    at = piece.generated - window
+    assert (piece.ended, piece.finish) == (False, "unsure")
+    assert piece.ids == whole.ids[: piece.generated]
+    assert peaked[at] < bar + ALIKE
+    assert all(earlier > bar - ALIKE for earlier in peaked[:at])
+    sure = await complete(engine, asked(3, unsure=Unsure(window, min(peaked) - ALIKE)))
+    assert same(sure, whole)
+    assert sure.scores is not None, "who may be stopped by scores gets them"
+    assert sure.scores.mean == pytest.approx(whole.scores.mean, abs=ALIKE)

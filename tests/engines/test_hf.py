@@ -11,6 +11,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'thinkcap[hf]'", exc_type=ImportError)
 pytest.importorskip("transformers", reason="needs transformers: pip install 'thinkcap[hf]'", exc_type=ImportError)
 
+from watched import asked as sum_of  # noqa: E402
+from watched import checked_race, score_gap  # noqa: E402
+
 from thinkcap.core.complete import complete  # noqa: E402
 from thinkcap.core.errors import ConfigError, EngineRefused, Unsupported  # noqa: E402
 from thinkcap.core.prompts import PROMPTS  # noqa: E402
@@ -144,3 +147,25 @@ async def test_a_model_takes_the_way_its_layers_allow(tiny_hf: Path) -> None:
     await engine.aclose()
     with pytest.raises(ConfigError, match="did you mean 'lanes'"):
         await open_engine(str(tiny_hf), batching="lane")
+
+
+@pytest.mark.parametrize("batching", ["batch", "lanes", "waves"])
+async def test_scoring_a_stored_trace_equals_what_was_recorded_while_it_was_written(
+    tmp_path: Path, batching: str
+) -> None:
+    """Float32: one pass over the whole text against a step a token in a batch."""
+    engine = await open_engine(str(pebble_hf()), concurrency=5, batching=batching, dtype="float32")
+    requests = [Request(sum_of(n), mode, 120, stage="t") for n in range(3) for mode in ("think", "nothink")]  # type: ignore[arg-type]
+    gap = await score_gap(engine, tmp_path, requests)
+    await engine.aclose()
+    print(f"hf, {batching}: {gap}")
+    assert gap.tokens > 200
+    assert gap.worst < 0.01
+    assert not gap.unlike
+
+
+async def test_a_live_race_pays_for_what_was_written() -> None:
+    engine = await open_engine(str(pebble_hf()), concurrency=6)
+    raced = [await checked_race(engine, n, wanted) for n, wanted in ((0, 1), (2, 1))]
+    await engine.aclose()
+    assert sum(r.stopped for r in raced)

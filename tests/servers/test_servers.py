@@ -50,6 +50,8 @@ BY_IDS = (
     contract.test_a_prompt_beyond_the_context_is_refused_with_its_numbers,
     contract.test_options_apply_to_answer_passes_and_unknown_ones_are_refused,
     contract.test_a_schema_binds_the_answer_and_is_part_of_the_key,
+    contract.test_a_stop_is_the_last_token_and_every_token_has_its_score,
+    contract.test_writing_stops_where_the_model_becomes_unsure,
 )
 Check = Callable[[Engine], Awaitable[None]]
 

@@ -65,6 +65,28 @@ def test_writing_asks_the_model_nothing(tmp_path: Path) -> None:
     assert len(list(read_questions(tmp_path))) == 3
 
 
+LINES = "one step\n" * 9
+
+
+@pytest.mark.parametrize(
+    "policy", ["sure(at=line)", "settle(at=line,last=2)", "wait", "estimate", "skip", "shortest"]
+)
+def test_thoughts_that_stop_early_are_not_written_to_their_end(tmp_path: Path, policy: str) -> None:
+    """Every token the model wrote is in a row: none was written only to be shown."""
+
+    def lines(prompt: str) -> str:
+        if not prompt.endswith("[assistant]") and CLOSE in prompt:
+            return "8\n"
+        return QUICK if QUIET in prompt[-30:] else f"{OPEN}{LINES}{CLOSE}#### 8"
+
+    engine = ScriptedEngine(lines)
+    done = wait(run(config(tmp_path, policies=policy, budgets="96,512"), engine=engine))
+    assert engine.generated == done.summary["tokens_generated"] > 0
+    for question in read_questions(tmp_path):
+        for chain in question.chains.values():
+            assert f"{OPEN}{LINES}{CLOSE}#### 8".startswith(chain.text) or chain.text == QUICK
+
+
 def test_online_runs_store_the_longest_chain(tmp_path: Path) -> None:
     engine = ScriptedEngine(script)
     wait(run(config(tmp_path, online=True), engine=engine))

@@ -52,42 +52,49 @@ class _Race:
     def __init__(self, wanted: int, each: Complete) -> None:
         self._wanted = wanted
         self._each = each
-        self._thoughts: list[int] = []
-        self._lanes: dict[int, tuple[asyncio.Task[Completion], list[str]]] = {}
-        self._answering: set[int] = set()
+        self._thoughts: dict[int, int] = {}
+        """How long the thoughts are that have ended; while the answer is written, at most so long."""
+        self._lanes: dict[int, tuple[asyncio.Task[Completion], _Lane]] = {}
+        self._stopped: set[int] = set()
 
     async def run(self, engine: Engine, at: int, request: Request) -> Completion:
         lane = _Lane(engine)
 
         def emit(delta: Delta) -> None:
-            if delta.channel == "answer":
-                self._answering.add(at)
-            elif self._beaten(at):
-                task.cancel()
+            if delta.channel != "answer":
+                self._stop_if_beaten(at)
+            elif at not in self._thoughts:
+                self._ended(at, lane.tokens)
 
         task = asyncio.ensure_future(self._each(lane, request, emit))
-        self._lanes[at] = task, lane.pieces
+        self._lanes[at] = task, lane
         try:
             completion = await task
         except asyncio.CancelledError:
             task.cancel()
-            if not self._beaten(at):
+            me = asyncio.current_task()
+            if at not in self._stopped or (me and me.cancelling()):
                 raise
-            return _stopped(lane.pieces)
+            return lane.stopped()
         finally:
             del self._lanes[at]
         if completion.answer is not None:
-            self._thoughts.append(completion.think_tokens)
-            for other, (running, _) in self._lanes.items():
-                if self._beaten(other):
-                    running.cancel()
+            self._ended(at, completion.think_tokens)
         return completion
 
-    def _beaten(self, at: int) -> bool:
-        if len(self._thoughts) < self._wanted or at in self._answering or at not in self._lanes:
-            return False
-        # A piece is at least a token: whoever has shown as many as the bar and still thinks, thinks longer.
-        return len(self._lanes[at][1]) >= sorted(self._thoughts)[self._wanted - 1]
+    def _ended(self, at: int, tokens: int) -> None:
+        self._thoughts[at] = tokens
+        for other in self._lanes:
+            self._stop_if_beaten(other)
+
+    def _stop_if_beaten(self, at: int) -> None:
+        if len(self._thoughts) < self._wanted or at in self._thoughts:
+            return
+        task, lane = self._lanes[at]
+        if lane.before > sorted(self._thoughts.values())[self._wanted - 1]:
+            # Noted here: what it writes until it hears of it may be the beginning of an answer.
+            self._stopped.add(at)
+            task.cancel()
 
 
 class _Lane:
@@ -95,7 +102,9 @@ class _Lane:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.pieces: list[str] = []
+        self._pieces: list[str] = []
+        self.tokens = self.before = 0
+        """Written so far, and written before the newest piece, which may hold the end of the thought and more."""
         self.prompt, self.read, self.aclose = engine.prompt, engine.read, engine.aclose
 
     @property
@@ -104,16 +113,19 @@ class _Lane:
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         def noted(delta: Delta) -> None:
-            self.pieces.append(delta.text)
+            self._pieces.append(delta.text)
+            self.before, self.tokens = self.tokens, self.tokens + delta.tokens
             if emit:
                 emit(delta)
 
         return await self._engine.generate(prompt, limit, sampling, noted)
 
-
-def _stopped(pieces: Sequence[str]) -> Completion:
-    text = "".join(pieces)
-    return replace(NOTHING, text=text, thought=text, generated=len(pieces), fresh=len(pieces), finish="stopped")
+    def stopped(self) -> Completion:
+        """What has come from the engine, every token of it paid for."""
+        text = "".join(self._pieces)
+        return replace(
+            NOTHING, text=text, thought=text, generated=self.tokens, fresh=self.tokens, finish="stopped"
+        )
 
 
 async def _cut(engine: Engine, completion: Completion, tokens: int) -> Completion:

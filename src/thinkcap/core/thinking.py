@@ -24,6 +24,8 @@ class Delta(NamedTuple):
 
     text: str
     channel: Channel | None = None
+    tokens: int = 1
+    """Written since the piece before. Its text may be empty, where a character is not whole yet."""
 
 
 _TOKEN = re.compile(r"<[^<>\s]+>|\[[^\[\]\s]+\]")

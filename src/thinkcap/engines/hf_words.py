@@ -72,17 +72,16 @@ class ShownText:
         # Decoded with the piece before, since some tokenizers drop a space at the beginning of a text.
         old = self._words.text(self._ids[self._before : self._from])
         new = self._words.text(self._ids[self._before :])
-        if len(new) <= len(old) or new.endswith("\ufffd"):
-            return
-        self._text += new[len(old) :]
-        self._before, self._from = self._from, len(self._ids)
-        self._show(len(self._text) - self._held)
+        if len(new) > len(old) and not new.endswith("\ufffd"):
+            self._text += new[len(old) :]
+            self._before, self._from = self._from, len(self._ids)
+        self._show(len(self._text) - self._held, 1)
 
     def finish(self, text: str) -> None:
         self._text = text
-        self._show(len(text))
+        self._show(len(text), 0)
 
-    def _show(self, until: int) -> None:
-        if until > self._sent:
-            self._emit(Delta(self._text[self._sent : until]))
-            self._sent = until
+    def _show(self, until: int, tokens: int) -> None:
+        until = max(until, self._sent)
+        self._emit(Delta(self._text[self._sent : until], tokens=tokens))
+        self._sent = until

@@ -231,8 +231,8 @@ class LlamaServer:
             odds.extend(event.get("completion_probabilities") or ())
             peaks.extend(_scores(event).mean if unsure else ())
             content.append(text)
-            if text and emit:
-                emit(Delta(text))
+            if new and emit:
+                emit(Delta(text, tokens=len(new)))
             if event["stop"]:
                 last.update(event)
             elif (unsure and unsure.first(peaks[-unsure.window :])) or (

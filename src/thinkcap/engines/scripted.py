@@ -162,8 +162,7 @@ class ScriptedEngine:
         for token in output.ids or () if emit else ():
             # One by one, so that who is cancelled has written no more than was shown.
             self.generated += 1
-            if text := self._decode([token]):
-                emit(Delta(text))  # type: ignore[misc]
+            emit(Delta(self._decode([token])))  # type: ignore[misc]
             await asyncio.sleep(0)
         return replace(output, fresh=output.tokens)
 

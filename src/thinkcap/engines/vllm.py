@@ -211,8 +211,8 @@ class VllmServer:
                     for name, kept in odds.items():
                         kept += new[name]
                     peaks.extend(_scores(new).mean if unsure else ())
-                if choice["text"] and emit:
-                    emit(Delta(choice["text"]))
+                if emit:
+                    emit(Delta(choice["text"], tokens=len(choice["token_ids"] or ())))
             if unsure and unsure.first(peaks[-unsure.window :]):
                 # Whoever stops listening stops the server too.
                 whole["finish_reason"] = whole["finish_reason"] or "length"

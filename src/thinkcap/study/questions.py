@@ -18,11 +18,12 @@ from typing import Any, get_args
 
 import msgspec
 
-from thinkcap.core.engine import Engine
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
 from thinkcap.core.types import Mode, Question, Request, Sampling
 from thinkcap.study.plan import Asking, StudyPlan
+from thinkcap.study.rows import StageRow
+from thinkcap.traces.remember import Remembering
 
 FILE = "chains.jsonl"
 
@@ -66,29 +67,39 @@ class Cuts:
         for asking in plan.asked:
             first.setdefault((asking.task.name, asking.question.id), asking)
         self.asked = tuple(first.values())
-        self._cuts: dict[tuple[str, str, int], dict[Mode, set[int]]] = {
-            (a.task.name, a.question.id, a.seed): {mode: set() for mode in _STAGES} for a in self.asked
+        self._cuts: dict[tuple[str, str, int], dict[Mode, dict[int, bool]]] = {
+            (a.task.name, a.question.id, a.seed): {mode: {} for mode in _STAGES} for a in self.asked
         }
+        """For each length that was asked for: whether a chain was cut there, or ended before."""
 
     def noted(self, lines: Iterable[Any]) -> Iterator[Any]:
         """The rows as they come, once their stages were looked at."""
-        decode = msgspec.json.Decoder(list[tuple[Any, ...]]).decode
+        decode = msgspec.json.Decoder(list[StageRow]).decode
         for line in lines:
             mine = self._cuts.get((line.task, line.question, line.seed))
             if mine is not None and not line.failed:
-                for stage, budget, *_ in decode(line.stages):
-                    mode = _MODE_OF.get(stage)
-                    if mode is not None and budget > 0:
-                        mine[mode].add(budget)
+                for stage in decode(line.stages):
+                    mode = _MODE_OF.get(stage.stage)
+                    if mode is not None and stage.budget > 0:
+                        # A thought written in pieces goes on from what it reads again, and may stop at a text.
+                        length = stage.reread + stage.budget
+                        cut = not stage.reread and (stage.ended or stage.charged >= stage.budget)
+                        mine[mode][length] = mine[mode].get(length, False) or cut
             yield line
+
+    def longest(self, asking: Asking, mode: Mode) -> int:
+        return max(self._of(asking, mode), default=0)
 
     def of(self, asking: Asking, mode: Mode) -> list[int]:
         """In rising order."""
-        return sorted(self._cuts[asking.task.name, asking.question.id, asking.seed][mode])
+        return sorted(length for length, cut in self._of(asking, mode).items() if cut)
+
+    def _of(self, asking: Asking, mode: Mode) -> Mapping[int, bool]:
+        return self._cuts[asking.task.name, asking.question.id, asking.seed][mode]
 
 
-async def write_questions(folder: Path, cuts: Cuts, engine: Engine, sampling: Sampling) -> Path:
-    """Every question of the study once, with the chains its rows were made from."""
+async def write_questions(folder: Path, cuts: Cuts, engine: Remembering, sampling: Sampling) -> Path:
+    """Every question of the study once, with the chains its rows were made from, as far as these were written."""
     encoder = msgspec.json.Encoder()
     path = folder / FILE
     with replacing(path) as file:
@@ -99,12 +110,12 @@ async def write_questions(folder: Path, cuts: Cuts, engine: Engine, sampling: Sa
     return path
 
 
-async def _asked(asking: Asking, cuts: Cuts, engine: Engine, sampling: Sampling) -> Asked:
+async def _asked(asking: Asking, cuts: Cuts, engine: Remembering, sampling: Sampling) -> Asked:
     task, question = asking.task, asking.question
     drawn = Sampling(sampling.temperature, sampling.top_p, asking.seed)
     chains: dict[str, Chain] = {}
     for mode in get_args(Mode):
-        chain = await _chain(question, mode, cuts.of(asking, mode), engine, drawn)
+        chain = await _chain(question, mode, cuts.longest(asking, mode), cuts.of(asking, mode), engine, drawn)
         if chain is not None:
             chains[mode] = chain
     facts = {str(k): str(v) for k, v in task.facts.get(question.id, {}).items()}
@@ -121,14 +132,15 @@ async def _asked(asking: Asking, cuts: Cuts, engine: Engine, sampling: Sampling)
 
 
 async def _chain(
-    question: Question, mode: Mode, budgets: Sequence[int], engine: Engine, sampling: Sampling
+    question: Question, mode: Mode, longest: int, budgets: Sequence[int], engine: Remembering, sampling: Sampling
 ) -> Chain | None:
-    if not budgets:
+    if not longest:
         return None
-    # A finished row needed exactly this generation, so the store has it: nothing is generated here.
-    request = Request(question, mode, budgets[-1], stage="read", final=mode == "nothink", sampling=sampling)
-    prompt = await engine.prompt(request)
-    output = await engine.generate(prompt, budgets[-1], sampling)
+    request = Request(question, mode, longest, stage="read", final=mode == "nothink", sampling=sampling)
+    output = await engine.recall(await engine.prompt(request), longest, sampling)
+    if output is None:
+        # Its rows asked in other words, or began the turn for the model.
+        return None
     if output.ids is None:
         parts = [f"{engine.card.open_tag}{output.thought}{engine.card.close_tag}"] if output.thought else []
         text = "".join([*parts, output.answer or ""]) or output.text

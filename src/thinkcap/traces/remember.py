@@ -78,6 +78,20 @@ class Remembering:
                 emit = None  # its text has been shown as it was written
             return await self._output(key, trace, prompt, limit, emit)
 
+    async def recall(self, prompt: Prompt, limit: int, sampling: Sampling) -> Output | None:
+        """What is stored of this generation, as far as the limit; nothing is written for it."""
+        key = prompt.key(self.card.fingerprint, sampling)
+        if prompt.ids is None or self._online:
+            key = _with_budget(key, limit)
+        if prompt.ids is None:
+            stored = self._store.get_output(key)
+            return Output(**stored) if stored else None
+        trace = self._store.get(key)
+        if trace is None:
+            return None
+        held = trace.cut(min(limit, len(trace.ids)))
+        return Output(await self.read(held.ids), held.ended, len(held.ids), ids=held.ids)
+
     async def _going_on(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output | None:
         """A turn that goes on where it was left: its stored trace is cut or continued, so that a thought written
         in steps is the thought written at once. None where that turn was not stored, or went another way."""
