@@ -75,9 +75,9 @@ async def test_the_answer_follows_a_thought_closed_by_force() -> None:
 
 async def test_a_live_race_pays_for_what_was_written() -> None:
     engine = await open_engine("bundled", concurrency=6)
-    raced = [await checked_race(engine, n, wanted) for n, wanted in ((0, 1), (2, 1))]
+    raced = await checked_race(engine, 2)
     await engine.aclose()
-    assert sum(r.stopped for r in raced)
+    assert 0 < raced.charged <= raced.whole
 
 
 @pytest.mark.parametrize("questions", [2, pytest.param(40, marks=pytest.mark.campaign)])
