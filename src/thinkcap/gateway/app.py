@@ -28,6 +28,7 @@ from thinkcap.gateway.json_answers import held
 from thinkcap.gateway.limits import Headers, Slot, read_body
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
+from thinkcap.gateway.quota import Holder, Reserved
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
 from thinkcap.gateway.relay import stage_of
 from thinkcap.gateway.service import Service
@@ -101,7 +102,8 @@ class Gateway:
         service, config = self.service, self.service.config
         response = _Response(send, visit, wire)
         try:
-            visit.key = service.authorise(scope["headers"])
+            holder = service.authorise(scope["headers"])
+            visit.key = holder.name
             body = await read_body(scope, receive, config.body_limit_bytes, config.arrival_timeout_s)
             call = wire.read(body, config.forward_unknown)
             served, forced = service.models.find(call.model)
@@ -113,7 +115,7 @@ class Gateway:
         visit.model, visit.upstream_model = served.name, served.engine.card.model
         visit.stream, visit.choices = call.stream, call.n
         async with _cancel_on_disconnect(receive, response, self.metrics):
-            await self._guarded(call, served, forced, response)
+            await self._guarded(call, served, forced, holder, response)
 
     def takes(self, path: str, body: bytes) -> bool:
         """Whether a request would be answered and not refused, as far as can be told without asking anybody."""
@@ -143,7 +145,9 @@ class Gateway:
                 param="max_tokens",
             )
 
-    async def _guarded(self, call: Call, served: Served, forced: str | None, response: _Response) -> None:
+    async def _guarded(
+        self, call: Call, served: Served, forced: str | None, holder: Holder, response: _Response
+    ) -> None:
         config = self.service.config
         try:
             choice = self._choice(call, served, forced, call.cap or config.default_cap)
@@ -156,11 +160,17 @@ class Gateway:
                     code="too_many_calls",
                     param="n",
                 )
-            async with Slot(self.service.admission, calls), asyncio.timeout(config.request_timeout_s):
+            cap = call.cap or config.default_cap
+            async with (
+                Reserved(self.service.quota, holder, call.n * cap) as reserved,
+                Slot(self.service.admission, calls),
+                asyncio.timeout(config.request_timeout_s),
+            ):
+                reserved.begin(response)
                 if served.fleet is None:
                     await self._answer(call, served, forced, choice, response)
                 else:
-                    with routed(route_of(call, call.cap or config.default_cap)):
+                    with routed(route_of(call, cap)):
                         await self._answer(call, served, forced, choice, response)
         except TimeoutError:
             await response.refuse(late(config.request_timeout_s))
@@ -264,14 +274,19 @@ def _place(err: BaseException) -> str:
 class _Response:
     """One response on its way: at most one start, and an error in whichever form is still possible."""
 
-    __slots__ = ("_send", "_started", "done", "visit", "wire")
+    __slots__ = ("_send", "done", "started", "visit", "wire")
 
     def __init__(self, send: Send, visit: Visit, wire: Wire) -> None:
         self._send = send
         self.visit = visit
         self.wire = wire
-        self._started = False
+        self.started = False
         self.done = False
+
+    @property
+    def written(self) -> int | None:
+        """Tokens so far; None where nobody has counted any."""
+        return self.visit.tokens if self.visit.passes else None
 
     async def whole(self, body: bytes, header: bytes) -> None:
         headers = [(b"content-type", b"application/json"), (b"x-thinkcap", header)]
@@ -286,7 +301,7 @@ class _Response:
             async for event in events:
                 if self.visit.first is None and not event.startswith(_COMMENT):
                     self.visit.shown()
-                if not self._started:
+                if not self.started:
                     await self._start(200, [*_SSE, (b"x-thinkcap", about)])
                 await self._send({"type": "http.response.body", "body": event, "more_body": True})
             await self._end(b"")
@@ -295,7 +310,7 @@ class _Response:
 
     async def refuse(self, err: Refusal) -> None:
         err.request_id, self.visit.code = self.visit.id, err.code or ""
-        if self._started:
+        if self.started:
             self.visit.status = err.status
             await self._end(self.wire.error_event(err))
             return
@@ -304,7 +319,7 @@ class _Response:
         await self._end(body)
 
     async def _start(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        self._started, self.visit.status = True, status
+        self.started, self.visit.status = True, status
         named = [*headers, (b"x-request-id", self.visit.id.encode())]
         await self._send({"type": "http.response.start", "status": status, "headers": named})
 

@@ -24,7 +24,7 @@ from starlette.types import Message, Receive, Send
 
 from thinkcap.engines.retry import key_for
 from thinkcap.gateway.app import Gateway
-from thinkcap.gateway.auth import Keys, hashed
+from thinkcap.gateway.auth import Keys, hashed, keys_of
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.guard import Guard
 from thinkcap.gateway.onlooker import ArmName, Onlooker, described
@@ -93,7 +93,7 @@ class Arms:
         self._config, self._gateway, self._note, self._counts = config, gateway, note, counts
         self._guard = Guard(config.guard_rise, config.guard_slower)
         own = key_for(config.models[0].model)
-        self._keys = Keys(config.keys or ({"own": hashed(own)} if own else {}))
+        self._keys = Keys(config.keys or keys_of({"own": hashed(own)} if own else {}))
         self._shadows: set[asyncio.Task[None]] = set()
         self.holding = config.hold
         """The share that is held now."""

@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.engines.fleet import Route, routed
 from thinkcap.gateway.limits import Slot, read_body
+from thinkcap.gateway.quota import Holder
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
 from thinkcap.gateway.replies import DONE, encode
 from thinkcap.gateway.service import Service
@@ -51,7 +52,7 @@ class CompletionRequest(Struct):
         return max(self.n or 1, self.best_of or 1) * (len(self.prompt) if several else 1)
 
 
-async def answered(request: Request, service: Service) -> Response:
+async def answered(request: Request, service: Service, holder: Holder) -> Response:
     config = service.config
     raw = decoded(
         await read_body(request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s)
@@ -70,6 +71,8 @@ async def answered(request: Request, service: Service) -> Response:
             param="max_tokens",
         )
     body = {**raw, "max_tokens": cap}
+    # Streams are charged what they were allowed: many servers never say what they wrote.
+    ticket = await service.quota.reserve(holder, asked.answers * cap) if holder.limits else None
     async with AsyncExitStack() as kept:
         await kept.enter_async_context(Slot(service.admission, asked.answers))
         try:
@@ -77,7 +80,10 @@ async def answered(request: Request, service: Service) -> Response:
                 with routed(Route(str(asked.prompt)[:_ALIKE].encode("utf-8", "replace"), asked.answers * cap)):
                     if not asked.stream:
                         reply = await served.relay.completed(body)
-                        return Response(_within(reply, asked.answers * cap), media_type="application/json")
+                        told, tokens = _within(reply, asked.answers * cap)
+                        if ticket is not None and tokens is not None:
+                            service.quota.settle(ticket, tokens)
+                        return Response(told, media_type="application/json")
                     events = served.relay.completing(body)
                     first = await anext(events, b"")
         except TimeoutError:
@@ -165,14 +171,14 @@ def _told(data: bytes) -> _Event:
         return _Event()
 
 
-def _within(reply: bytes, most: int) -> bytes:
-    """The answer as it came, unless the server wrote beyond what it was allowed."""
+def _within(reply: bytes, most: int) -> tuple[bytes, int | None]:
+    """The answer as it came and its tokens, unless the server wrote beyond what it was allowed."""
     told: Any = msgspec.json.decode(reply)
     usage = told.get("usage")
     tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
     if isinstance(tokens, int) and tokens > most:
         raise _over(tokens, most)
-    return encode(told)
+    return encode(told), tokens if isinstance(tokens, int) else None
 
 
 def _over(tokens: int, most: int) -> Refusal:

@@ -18,8 +18,9 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.engines.served import BackendName, ServeWith
 from thinkcap.gateway import upstreams
-from thinkcap.gateway.auth import Keys
+from thinkcap.gateway.auth import KeyConfig, keys_of, read_keys
 from thinkcap.gateway.call import ReasoningField
+from thinkcap.gateway.quota import Limits
 from thinkcap.gateway.upstreams import UpstreamConfig
 from thinkcap.settings import FilePath, Read, Text, inside, load, table_of, values
 
@@ -137,7 +138,11 @@ class ServeConfig:
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
     """Used where a request names none."""
     reasoning_field: ReasoningField = "upstream"
-    keys: Mapping[str, str] = field(default_factory=dict)
+    keys: Annotated[Mapping[str, KeyConfig], Read(keys_of, "a table of keys")] = field(default_factory=dict)
+    """Those of `keys_file` among them, once it is read."""
+    keys_file: FilePath | None = None
+    limits: Limits = field(default_factory=Limits)
+    """Of every key without its own; where there are no keys, of everybody together."""
     anyone: bool = False
     """Allow an address beyond the loopback without keys."""
     hosts: tuple[str, ...] = ()
@@ -238,10 +243,11 @@ class ServeConfig:
             backend = short.serve_with or models[0].serve_with
             args = short.serve_args or models[0].serve_args
             models = (replace(models[0], serve_with=backend, serve_args=args),)
+        if found.get("keys_file"):
+            found["keys"] = _joined(found.get("keys", self.keys), read_keys(found["keys_file"]))
         return replace(self, models=models, **found)._checked()
 
     def _checked(self) -> ServeConfig:
-        Keys(self.keys)
         for one in self.models:
             one.check()
         for path in self.forward:
@@ -281,6 +287,13 @@ class ServeConfig:
                 f"`thinkcap serve --new-key NAME`, or say --anyone"
             )
         return self
+
+
+def _joined(ours: Mapping[str, KeyConfig], more: Mapping[str, KeyConfig]) -> Mapping[str, KeyConfig]:
+    for name in more:
+        if name in ours:
+            raise ConfigError(f"key '{name}' stands in the settings and in `keys_file`; keep one of them")
+    return {**ours, **more}
 
 
 def _loopback(host: str) -> bool:

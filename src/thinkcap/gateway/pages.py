@@ -21,6 +21,7 @@ from thinkcap.gateway.config import OTHER_PATHS
 from thinkcap.gateway.limits import Slot, read_body
 from thinkcap.gateway.models import Served
 from thinkcap.gateway.openapi import description
+from thinkcap.gateway.quota import Reserved
 from thinkcap.gateway.refusal import Refusal, late, refusal_of
 from thinkcap.gateway.service import Service
 from thinkcap.gateway.visit import Visit
@@ -101,10 +102,10 @@ class _Pages:
 
     async def other(self, request: Request) -> Response:
         service, path = self._service, request.url.path
-        service.authorise(request.scope["headers"])
+        holder = service.authorise(request.scope["headers"])
         relay = service.models.relay
         if path == completions.PATH and relay is not None and path not in service.config.forward:
-            return await completions.answered(request, service)
+            return await completions.answered(request, service, holder)
         if path not in service.config.forward or relay is None:
             raise Refusal(
                 f"'{path}' is not offered here, only {', '.join(WIRES)}; the operator can forward it to the "
@@ -116,7 +117,12 @@ class _Pages:
         body = await read_body(request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s)
         kind = request.headers.get("content-type", "application/json")
         try:
-            async with Slot(service.admission), asyncio.timeout(config.request_timeout_s):
+            # Its tokens are nobody's business here, its number is.
+            async with (
+                Reserved(service.quota, holder, 0),
+                Slot(service.admission),
+                asyncio.timeout(config.request_timeout_s),
+            ):
                 status, found, reply = await relay.forward(path, body, kind)
         except TimeoutError:
             raise late(config.request_timeout_s) from None

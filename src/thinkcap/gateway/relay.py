@@ -71,9 +71,9 @@ class Relay:
         if tokens is not None and tokens > cap:
             finish, body = "length", cut(decoded(raw), tokens, cap)
             raw, one = replies.encode(body), msgspec.convert(body, ChatAnswer).choices[0]
+        about = self._about(call, choice, cap, finish, answer.usage, one.text.content or "", visit)
         if not one.text.answers:
             raise replies.no_answer(finish == "length", cap)
-        about = self._about(call, choice, cap, finish, answer.usage, one.text.content or "", visit)
         if fields:
             raw = replies.encode(renamed(decoded(raw), fields))
         # The server's own bytes with one field more; an answer that was read is never the empty object.
@@ -99,12 +99,12 @@ class Relay:
                 raise EngineGarbled(f"the model server sent a stream that does not fit: {err}") from err
         if state.finish is None:
             raise EngineUnreachable("the model server stopped in the middle of an answer")
-        if not state.answers:
-            raise replies.no_answer(state.finish == "length", cap)
         usage = state.usage
         if state.over and usage is None:
             usage = Usage(completion_tokens=max(state.shown, cap + 1))
         about = self._about(call, choice, cap, state.finish, usage, state.content, visit)
+        if not state.answers:
+            raise replies.no_answer(state.finish == "length", cap)
         yield state.end(about)
 
     @staticmethod

@@ -16,6 +16,7 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.limits import LOOPBACK, Admission, Headers, check_host, check_origin
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, is_ready
+from thinkcap.gateway.quota import Holder, LocalQuota, Quota
 from thinkcap.gateway.visits import open_visits
 
 _FRESH_S = 1.0
@@ -25,12 +26,13 @@ _FRESH_S = 1.0
 class Service:
     """The models come opened and are closed by whoever opened them."""
 
-    def __init__(self, config: ServeConfig, models: Models, metrics: Metrics) -> None:
+    def __init__(self, config: ServeConfig, models: Models, metrics: Metrics, quota: Quota | None = None) -> None:
         self.config = config
         self.models = models
         self.metrics = metrics
         self.visits = open_visits(config, metrics)
-        self.keys = Keys(config.keys)
+        self.keys = Keys(config.keys, config.limits)
+        self.quota: Quota = quota or LocalQuota()
         self.draining = False
         self.judge = LateGrader()
         self.readiness = Readiness(models)
@@ -44,12 +46,12 @@ class Service:
         if self._hosts:
             check_host(headers, self._hosts)
 
-    def authorise(self, headers: Headers) -> str:
-        """The name of the key that was sent; empty where none is wanted."""
-        name = self.keys.check(headers)
+    def authorise(self, headers: Headers) -> Holder:
+        """Who asks."""
+        holder = self.keys.check(headers)
         if not self.keys:
             check_origin(headers, self.config.origins, self._own)
-        return name
+        return holder
 
 
 def _hosts(config: ServeConfig) -> frozenset[str]:
