@@ -124,7 +124,9 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0, price: Price
 
 
 def _repeats(found: Sequence[Configuration]) -> tuple[tuple[RepeatedRun, ...], tuple[Refused, ...]]:
-    pairs = [(configuration.arm, other) for configuration in found for other in configuration.others]
+    # Answers without a verdict are kept in arms by what is known of them, which makes no two runs.
+    judged = [one for one in found if one.arm.judged().n]
+    pairs = [(configuration.arm, other) for configuration in judged for other in configuration.others]
     repeats: list[RepeatedRun] = []
     refused: list[Refused] = []
     for (one, two), outcome in zip(pairs, tested(pairs), strict=True):
