@@ -103,3 +103,30 @@ def test_recommended_sampling_is_the_makers_or_refused(tmp_path: Path) -> None:
     assert sampled(StudyConfig(), card).temperature == 0.0
     with pytest.raises(ConfigError, match="say --temperature instead"):
         sampled(config, replace(card, recommended=None))
+
+
+async def test_a_word_stands_in_the_message_in_which_it_is_looked_for() -> None:
+    by_word = replace(QWEN, on={}, off=None, off_by_message="/no_think", off_word_in="system")
+    speech = Speech(by_word, "native", PROMPTS)
+    asked: Message = {"role": "user", "content": "Hi"}
+    word: Message = {"role": "system", "content": "/no_think"}
+    assert speech.messages([asked], "nothink") == (word, asked)
+    kind: Message = {"role": "system", "content": "Be kind."}
+    assert speech.messages([kind, asked], "nothink") == ({**kind, "content": "Be kind.\n/no_think"}, asked)
+    assert speech.messages([asked], "think") == (asked,)
+
+
+async def test_an_off_that_opens_a_thought_leaves_it_to_the_model_to_end_it() -> None:
+    opened = replace(QWEN, off_writes="<think><budget>")
+    speech = await Speech.found(rendering("", "<think><budget>"), opened, "auto", PROMPTS)
+    assert not speech.closes
+    assert speech.state(Request(QUESTION, "nothink", 9, "s")) == (True, False)
+    assert opened.split("none left</think>5", mode="nothink", opened=True) == ("none left", "5")
+
+
+async def test_a_template_that_only_cuts_thoughts_out_leaves_it_to_the_name() -> None:
+    cuts = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}"
+    assert not (await found_dialect(cuts)).thinks
+    assert (await found_dialect(cuts, model="DeepSeek-R1-0528-Qwen3-8B")).name == "deepseek-r1"
+    plain = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    assert not (await found_dialect(plain, model="DeepSeek-R1-0528-Qwen3-8B")).thinks

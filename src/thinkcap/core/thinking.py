@@ -46,6 +46,8 @@ class Marks:
     """What begins a tool call; a call is no part of the answer."""
     control: bool = False
     """The marks are control tokens: nobody quotes them, a thought may begin anywhere, not only on a new line."""
+    header: str = ""
+    """What each message of a turn begins with, where there are several: a later thought has it before its mark."""
 
     def without_calls(self) -> Marks:
         """For a question without tools, whose answer may well speak about them."""
@@ -73,7 +75,12 @@ class Marks:
 
     @cached_property
     def _in_answer(self) -> _Search:
-        return _Search((self.open_tag, self.close_tag, *self.wrappers, *self.calls))
+        return _Search((*self.openings, self.close_tag, *self.wrappers, *self.calls))
+
+    @cached_property
+    def openings(self) -> tuple[str, ...]:
+        """The opening of a thought, alone and behind a header."""
+        return (self.open_tag, self.header + self.open_tag) if self.header and self.open_tag else (self.open_tag,)
 
 
 PLAIN = Marks()
@@ -351,7 +358,7 @@ class _Reader:
             return True
         if self._state == "call":
             # Arguments may quote anything but control tokens.
-            return self.marks.control and mark == self.marks.open_tag
+            return self.marks.control and mark in self.marks.openings
         if mark in self.marks.wrappers or mark in self.marks.calls or self.marks.control:
             return True
         before = self._held[at:place]
@@ -370,7 +377,7 @@ class _Reader:
             self.spans[-1] = (self.spans[-1][0], self._gone + end)
             self._enter("answer", trims=True)
             return end
-        if mark == self.marks.open_tag:
+        if mark in self.marks.openings:
             self.thought_seen = True
             self.spans.append((self._gone + end - len(mark), None))
             self._enter("thought", trims=True)

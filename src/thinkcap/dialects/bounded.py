@@ -17,8 +17,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from jinja2 import Template, nodes
+from jinja2 import Environment, Template, nodes
 from jinja2.exceptions import TemplateError
+from jinja2.nodes import EvalContext
+from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
@@ -109,9 +111,11 @@ def charged(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(function)
     def called(*args: Any, **named: Any) -> Any:
         _charge(1)
+        # Filters such as `map` are handed the context, which calls itself a mapping and is none to walk through.
+        given = [value for value in args if not isinstance(value, Context | Environment | EvalContext)]
         if name == "format":
-            _formatted(args[0] if args else None)
-        _product([*args, *named.values()])
+            _formatted(given[0] if given else None)
+        _product([*given, *named.values()])
         return function(*args, **named)
 
     return called

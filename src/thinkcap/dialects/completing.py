@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from thinkcap.dialects.dialect import Dialect
+from thinkcap.dialects.dialect import QWEN, Dialect
 from thinkcap.dialects.known import KNOWN
 
 
 def completed(found: Dialect) -> Dialect:
     """A dialect read from a template, with what the known one of the same marks adds."""
+    if found.thinks and not found.close_tag:
+        # A switch in a system text whose marks only the model knows: nearly all write these.
+        marks = ("open_tag", "close_tag", "open", "close")
+        found = replace(found, **{name: getattr(QWEN, name) for name in marks})
     family = [d for d in KNOWN.values() if d.open_tag and _same_marks(d, found)]
     if not family:
         return found

@@ -36,6 +36,8 @@ class Dialect:
     off: Mapping[str, Any] | None = None
     off_by_message: str | None = None
     """A word in a message that turns it off."""
+    off_word_in: Literal["user", "system"] = "user"
+    """The message in which that word is looked for."""
     open_tag: str | None = None
     close_tag: str | None = None
     open: str | None = None
@@ -70,6 +72,8 @@ class Dialect:
     thought_fields: tuple[str, ...] = ()
     """Fields of a message from which the template reads an earlier thought, the preferred first."""
     keep_history_by: Mapping[str, Any] | None = None
+    turn_close: str | None = None
+    """Markup between the answer and the end of the turn."""
     markers_special: bool | None = None
     """The marks are control tokens, which servers hide unless told otherwise."""
 
@@ -108,6 +112,12 @@ class Dialect:
         """Template arguments for a mode; empty where nothing needs to be said."""
         return dict((self.on if mode == "think" else self.off) or {})
 
+    @property
+    def opens_when_off(self) -> bool:
+        """The prompt begins a thought even when off, for the model to end it at once."""
+        opening, written = (self.open_tag or "").strip(), (self.off_writes or "").strip()
+        return bool(opening) and written.startswith(opening) and (self.close_tag or "").strip() not in written
+
     @cached_property
     def marks(self) -> Marks:
         """What the reader of texts needs (core/thinking.py)."""
@@ -124,6 +134,8 @@ class Dialect:
             # Messages with channels: what the user may see of a third channel is answer.
             wrappers += tuple(w.replace("final", "commentary") for w in _texts(alone) if "final" in w)
             wrappers += (self.close_tag,)
+        if control and wrappers:
+            wrappers += _texts(self.turn_close, self.end_of_turn)
         return Marks(
             opening,
             self.close_tag.strip(),
@@ -131,6 +143,7 @@ class Dialect:
             wrappers=tuple(dict.fromkeys(wrappers)),
             calls=calls,
             control=control,
+            header=header,
         )
 
     @property

@@ -209,11 +209,11 @@ KNOWN: Mapping[str, Dialect] = MappingProxyType(
 )
 
 MODELS = (
+    (r"deepseek.*(r1|distill)", "deepseek-r1"),
     (r"qwen-?3[._]?(5|6|7|8)|qwen3-next", "qwen3.5"),
     (r"qwen-?3.*(coder|instruct|embedding|vl-\d+b-instruct)", "none"),
     (r"qwen-?3.*thinking|qwq", "qwq"),
     (r"qwen-?3", "qwen3"),
-    (r"deepseek.*(r1|distill)", "deepseek-r1"),
     (r"deepseek.*v(3[._]1|3[._]2|4)", "deepseek-v3.1"),
     (r"gpt-?oss", "gpt-oss"),
     (r"muse-?glimmer", "muse-glimmer"),

@@ -8,6 +8,9 @@ MARK = re.compile(r"<\|[^<>]*?\|>|<[^<>\s][^<>\n]{0,60}>|\[/?[A-Z][A-Z_ ]{1,30}\
 THINKS = re.compile(r"think|thought|reason|inner|cot\b|reflect|scratch|analysis|deliberat", re.IGNORECASE)
 """Words that a mark around a thought has in it."""
 
+_OF_PARTS = re.compile(rf"(?:{MARK.pattern})(?=([^<>\n]{{1,30}})(?:{MARK.pattern}))")
+"""A mark of two tokens with a word between them, such as `<|open|>think<|sep|>`."""
+
 _COUNTERPARTS = (
     ("START", "END"),
     ("BEGIN", "END"),
@@ -16,6 +19,13 @@ _COUNTERPARTS = (
     ("prefix", "suffix"),
     ("open", "close"),
 )
+
+
+def thinking_at(text: str) -> int | None:
+    """Where the first mark begins that speaks of thinking, be it one token or two with a word between them."""
+    places = [m.start() for m in MARK.finditer(text) if THINKS.search(m[0])]
+    places += [m.start() for m in _OF_PARTS.finditer(text) if THINKS.search(m[1])]
+    return min(places, default=None)
 
 
 def closing_of(mark: str) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import jinja2
 import jinja2.ext
+import jinja2.meta
 from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
@@ -117,8 +118,14 @@ class Template:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Every name the template reads, in the order of its text."""
-        return tuple(dict.fromkeys(n.name for n in self._tree.find_all(nodes.Name)))
+        """Every name that a caller may set, in the order of the text; what the template sets itself is none."""
+        read = dict.fromkeys(n.name for n in self._tree.find_all(nodes.Name))
+        return tuple(name for name in read if name in self._free)
+
+    @cached_property
+    def _free(self) -> frozenset[str]:
+        # A tree of its own: looking for them folds the lists of a tree into constants.
+        return frozenset(jinja2.meta.find_undeclared_variables(_STRICT.parse(self.source)))
 
     @cached_property
     def constants(self) -> tuple[str, ...]:
@@ -140,8 +147,19 @@ class Template:
         for test in self._tree.find_all(nodes.Compare):
             sides = [test.expr, *(op.expr for op in test.ops)]
             if any(n.name in aliases for side in sides for n in _direct(side)):
-                values += [v for side in sides for v in _constants(side)]
+                values += [
+                    v for side in sides for v in _constants(self._lists.get(getattr(side, "name", ""), side))
+                ]
         return tuple(dict.fromkeys(v for v in values if isinstance(v, str | bool | int)))
+
+    @cached_property
+    def _lists(self) -> dict[str, nodes.Node]:
+        """Lists that the template gives a name."""
+        return {
+            kept.target.name: kept.node
+            for kept in self._tree.find_all(nodes.Assign)
+            if isinstance(kept.target, nodes.Name) and isinstance(kept.node, nodes.List | nodes.Tuple)
+        }
 
     def fallback(self, name: str) -> Any:
         """What the template takes where the argument is not given; None where it does not say."""

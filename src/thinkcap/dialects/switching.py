@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import permutations
+from typing import Any, Literal
 
 from thinkcap.dialects.conversations import ANSWER, QUESTION, SECOND
-from thinkcap.dialects.marks import MARK, THINKS, common_start
+from thinkcap.dialects.marks import MARK, THINKS, common_start, opening_of, pairs, thinking_at
 from thinkcap.dialects.rendering import Template, user
 
 HISTORY = re.compile(r"history|past|preserve|keep|drop|clear|truncate|strip|content|instruction", re.IGNORECASE)
@@ -19,6 +20,10 @@ _LEVELS = re.compile(r"effort|strength|level", re.IGNORECASE)
 _NO = frozenset(
     ["none", "off", "no_think", "nothink", "no_thinking", "disabled", "disable", "no", "false", "never"]
 )
+_GIVEN = frozenset(["messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"])
+"""Arguments that every renderer gives."""
+_END = 60
+"""Characters in which a prompt's last mark stands."""
 _OFF_WORDS = ("/no_think", "/nothink", "/no_thinking", "detailed thinking off")
 
 
@@ -57,28 +62,43 @@ class Switching:
         if last and tails and all(t[len(shared) :][:1].isalpha() for t in tails):
             shared = shared[: last.start()]
         # An opening mark that every prompt ends with belongs to the thought, not to the header.
-        found = [m for m in MARK.finditer(shared) if THINKS.search(m[0]) and m.start() > 0]
-        shared = shared[: found[0].start()] if found else shared
+        thought = thinking_at(shared)
+        if thought == 0:
+            # The header is written unasked, and only the thought's mark comes with the prompt.
+            return self._header_in_history
+        shared = shared[:thought]
         # Two marks may begin alike: half a mark is none.
         begun = shared.rfind("<")
-        return shared[:begun] if begun > shared.rfind(">") else shared
+        return self._as_earlier(shared[:begun] if begun > shared.rfind(">") else shared)
+
+    @cached_property
+    def _earlier(self) -> tuple[str, str]:
+        """What an earlier turn has before its answer, and what it has behind it."""
+        said = [user(QUESTION), {"role": "assistant", "content": ANSWER}, user(SECOND)]
+        before, _, behind = (self.template.render(said) or "").partition(QUESTION)[2].partition(ANSWER)
+        return before, behind
+
+    def _as_earlier(self, header: str) -> str:
+        """White space behind a header that an answer without a thought does not have belongs to the thought."""
+        before, bare = self._earlier[0], header.rstrip()
+        if not bare or header in before or bare not in before:
+            return header
+        return bare + common_start([header[len(bare) :], before.rpartition(bare)[2]])
 
     @cached_property
     def _header_in_history(self) -> str:
         """For templates that write the generation prompt unasked, or none at all."""
-        said = [user(QUESTION), {"role": "assistant", "content": ANSWER}, user(SECOND)]
-        earlier = (self.template.render(said) or "").partition(QUESTION)[2]
-        shared = common_start([self.plain.rpartition(QUESTION)[2], earlier.partition(ANSWER)[0]])
-        ended = MARK.match(earlier.partition(ANSWER)[2])
-        marks = [m[0] for m in MARK.finditer(earlier.partition(ANSWER)[2].partition(SECOND)[0])]
+        before, behind = self._earlier
+        shared = common_start([self.plain.rpartition(QUESTION)[2], before])
+        marks = [m[0] for m in MARK.finditer(behind.partition(SECOND)[0])]
         first = MARK.match(shared)
-        if ended and first and first[0] in marks and first[0] != shared:
+        if MARK.match(behind) and first and first[0] in marks and first[0] != shared:
             return shared[first.end() :]
         return shared
 
     def _tries(self) -> Iterator[tuple[str, Any]]:
         for name in self.template.names:
-            if _SWITCH.search(name) and not HISTORY.search(name):
+            if self._may_switch(name):
                 said = [v for v in self.template.compared_with(name) if v is not None]
                 if not any(isinstance(v, str) for v in said) and _LEVELS.search(name):
                     # Whatever is said goes into a system text: the usual levels do.
@@ -89,10 +109,20 @@ class Switching:
                     said.append(usual)
                 if "budget" in name:
                     yield from ((name, value) for value in (0, 512))
-                elif _LEVELS.search(name) and "low" in said and not self._is_flag(name):
+                elif _LEVELS.search(name) and _has_low(said) and not self._is_flag(name):
                     yield from ((name, value) for value in dict.fromkeys(said) if isinstance(value, str))
                 else:
                     yield from ((name, value) for value in dict.fromkeys([True, False, *said]))
+
+    def _may_switch(self, name: str) -> bool:
+        """By its name; else where it adds a mark of thinking to the end of the prompt, or takes one away."""
+        if HISTORY.search(name) or name in _GIVEN:
+            return False
+        if _SWITCH.search(name):
+            return True
+        words = [v for v in self.template.compared_with(name) if isinstance(v, str)]
+        ends = [(self.single(**{name: value}) or "").rpartition(QUESTION)[2] for value in (True, False, *words)]
+        return len({tuple(m for m in MARK.findall(end) if THINKS.search(m)) for end in ends}) > 1
 
     def _is_flag(self, name: str) -> bool:
         """Whether any word means the same as True: then the argument is a flag, whatever its name says."""
@@ -114,15 +144,29 @@ class Switching:
     def switch(self) -> Switch | None:
         """The argument that turns thinking on and off; of two that do, the one that wins."""
         able = [s for name in self.switches if (s := self._as_switch(name)) is not None]
+        for one, other in permutations(able, 2):
+            if self._is_half(one) and self._changes(other.off) and not self._changes(other.on):
+                # One argument forces the thought, another leaves it out; without both the model decides.
+                return Switch(one.on, other.off)
         for one in able:
             others = [o for o in able if o is not one]
             if all(self.single(**{**o.off, **one.on}) == self.single(**one.on) for o in others):
                 return one
         return able[0] if able else None
 
+    def _changes(self, switches: Mapping[str, Any]) -> bool:
+        return self.single(**switches) != self.plain
+
+    def _is_half(self, one: Switch) -> bool:
+        """Turns a thought on, and its off is no more than what the prompt does anyway: nothing."""
+        return self._changes(one.on) and not self._changes(one.off) and self.plain.endswith(self.header)
+
     def _as_switch(self, name: str) -> Switch | None:
         texts = {_value(k): t for k, t in self.switches[name].items()}
         offs = [v for v in texts if self._is_off(name, v, texts)]
+        if any(isinstance(v, str) for v in offs):
+            # An argument that knows a word for it takes False for some other word.
+            offs = sorted((v for v in offs if isinstance(v, str)), key=lambda word: word.lower() not in _NO)
         ons = [v for v in texts if v not in offs and not (v is False and not self._negative(name))]
         # One compared with words alone takes False for any other value: only what changes something is off.
         offs = [v for v in offs if any(texts[v] != texts[o] for o in ons)] if ons else offs
@@ -135,7 +179,8 @@ class Switching:
         words = [v for v in ons if isinstance(v, str)]
         if any(isinstance(v, str) for v in (off, *words)):
             best = self._highest(words)
-            return Switch({} if by_default or best is None else {name: best}, {name: off})
+            unsaid = best is None or (by_default and _LEVELS.search(name))
+            return Switch({} if unsaid else {name: best}, {name: off})
         if self._negative(name):
             return Switch({name: False}, {name: True}) if True in texts else None
         if not isinstance(off, bool):
@@ -144,20 +189,33 @@ class Switching:
 
     def _is_off(self, name: str, value: Any, texts: Mapping[Any, str]) -> bool:
         if isinstance(value, str):
-            return value.lower() in _NO
+            return value.lower() in _NO or self._closes(texts[value])
         if isinstance(value, bool):
             return value is self._negative(name)
         return value == 0 and "budget" in name and texts[value] != self.plain
 
-    @staticmethod
-    def _negative(name: str) -> bool:
+    def _negative(self, name: str) -> bool:
+        """True turns thinking off: its name says so, or the thought that its prompt closes."""
+        texts = self.switches[name]
+        if self._closes(texts.get(_key(True), "")) and not self._closes(texts.get(_key(False), "")):
+            return True
         return bool(re.match(r"(no|non|disable|skip|without|hide)_", name, re.IGNORECASE))
+
+    def _closes(self, text: str) -> bool:
+        """Whether a prompt ends with a thought that is over."""
+        end = self._end(text)
+        last = next((m[0] for m in MARK.finditer(end) if not end[m.end() :].strip()), "")
+        return bool(THINKS.search(last)) and pairs(opening_of(last) or "", last)
 
     @staticmethod
     def _highest(words: list[str]) -> str | None:
         order = ("high", "xhigh", "max", "enabled", "on", "medium", "low", "minimal")
-        known = [w for w in order if w in words]
+        known = [w for wanted in order for w in words if w.lower() == wanted]
         return known[0] if known else words[0] if words else None
+
+    def _end(self, text: str) -> str:
+        """What a prompt writes behind the header."""
+        return text.rpartition(self.header)[2] if self.header and self.header in text else text[-_END:]
 
     @cached_property
     def default(self) -> Any:
@@ -201,18 +259,28 @@ class Switching:
     def off_word(self) -> str | None:
         return next((word for word in _OFF_WORDS if word in self.template.source), None)
 
-    @cached_property
+    @property
     def off_by_word(self) -> str | None:
         """The prompt of a question whose message says the word, where that changes its end."""
-        if self.off_word is None:
-            return None
-        asked = [{"role": "system", "content": self.off_word}, user(QUESTION)]
-        for turns in (asked, [user(f"{QUESTION} {self.off_word}")], [user(f"{self.off_word}{QUESTION}")]):
+        return self._off_said[0]
+
+    @property
+    def off_word_in(self) -> Literal["user", "system"]:
+        """The message in which the word is looked for."""
+        return self._off_said[1]
+
+    @cached_property
+    def _off_said(self) -> tuple[str | None, Literal["user", "system"]]:
+        word = self.off_word
+        if word is None:
+            return None, "user"
+        asked = [{"role": "system", "content": word}, user(QUESTION)]
+        for turns in ([user(f"{QUESTION} {word}")], [user(f"{word}{QUESTION}")], asked):
             off = self.template.render(turns)
-            on = self.template.render([{**m, "content": m["content"].replace(self.off_word, "")} for m in turns])
-            if off is not None and on is not None and off[-60:] != on[-60:]:
-                return off
-        return None
+            on = self.template.render([{**m, "content": m["content"].replace(word, "")} for m in turns])
+            if off is not None and on is not None and self._end(off) != self._end(on):
+                return off, "system" if turns is asked else "user"
+        return None, "user"
 
 
 def _key(value: Any) -> Any:
@@ -223,6 +291,10 @@ def _value(key: Any) -> Any:
     return {"=True": True, "=False": False}.get(key, key) if isinstance(key, str) else key
 
 
+def _has_low(values: list[Any]) -> bool:
+    return any(isinstance(v, str) and v.lower() == "low" for v in values)
+
+
 def _ascending(words: list[str]) -> list[str]:
     order = ["none", "no_think", "off", "minimal", "low", "medium", "high", "xhigh", "max"]
-    return sorted(words, key=lambda w: order.index(w) if w in order else len(order))
+    return sorted(words, key=lambda w: order.index(w.lower()) if w.lower() in order else len(order))

@@ -40,6 +40,7 @@ def _read(template: Template) -> Dialect:
         on=on,
         off=dict(switch.off) if switch else None,
         off_by_message=prompt.off_word,
+        off_word_in=prompt.off_word_in,
         open_tag=opened.strip() if opened else None,
         close_tag=closed.strip() if closed else None,
         open=opened,
@@ -56,6 +57,7 @@ def _read(template: Template) -> Dialect:
         header=prompt.header or None,
         tool_open=None if leaves_out else turns.tool_open,
         thought_fields=turns.fields,
+        turn_close=turns.turn_close,
     )
     made = replace(made, history_keeps=_history(template, made))
     return replace(made, keep_history_by=_kept_by(template, made), closes_implicitly=_implicit(made))

@@ -1,4 +1,4 @@
-"""What a template writes around thoughts, answers and calls of earlier turns, and asks for in its system text."""
+"""What a template writes around thoughts, answers and calls of earlier turns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from thinkcap.dialects.asking import Asked
 from thinkcap.dialects.conversations import (
     ANSWER,
     ARGUMENTS,
@@ -33,7 +34,7 @@ class Turns:
     """Turns of an assistant as one template writes them, asked once and kept."""
 
     def __init__(self, prompt: Switching) -> None:
-        self.prompt, self.template = prompt, prompt.template
+        self.prompt, self.template, self.asked = prompt, prompt.template, Asked(prompt)
 
     @cached_property
     def turn(self) -> str | None:
@@ -91,7 +92,7 @@ class Turns:
         if block is not None:
             opened, closed = opened or block[0], closed or block[1]
         if opened is None and closed is None:
-            return self._marks_asked_for
+            return self.asked.marks
         opened = opened or opening_of((closed or "").strip())
         closed = closed or closing_of((opened or "").strip())
         if not opened or not closed:
@@ -184,46 +185,45 @@ class Turns:
                 after = text.partition(THOUGHT)[2].partition(ANSWER)[2]
                 counterpart = closing_of(opening)
                 return opening, counterpart if counterpart and after.lstrip().startswith(counterpart) else None
-        asked = self._asked_text
-        for word in ("response", "answer", "final"):
-            if f"<{word}>" in asked and f"</{word}>" in asked:
-                return f"<{word}>", f"</{word}>"
-        wrapped = self.template.render(
-            [user(QUESTION), {"role": "assistant", "content": ANSWER}, user(SECOND)],
-        )
-        if wrapped is not None and ANSWER in wrapped:
-            before = MARK.findall(wrapped.partition(ANSWER)[0])
-            behind = MARK.findall(wrapped.partition(ANSWER)[2])
-            if before and behind and pairs(before[-1], behind[0]) and before[-1] not in self.prompt.header:
-                return before[-1], behind[0]
-        return None, None
+        if self.asked.answer != (None, None):
+            return self.asked.answer
+        return self._around_earlier or self._cut_out or (None, None)
 
-    @cached_property
-    def _asked_text(self) -> str:
-        """What the template itself says to the model when thinking is on."""
-        on = self.prompt.single(**(self.prompt.switch.on if self.prompt.switch else {})) or ""
-        return on.partition(QUESTION)[0]
+    @property
+    def _around_earlier(self) -> tuple[str, str] | None:
+        """Marks directly around an answer of an earlier turn."""
+        turns = [user(QUESTION), {"role": "assistant", "content": ANSWER}, user(SECOND)]
+        before, found, behind = (self.template.render(turns) or "").partition(ANSWER)
+        opening = next((m for m in MARK.finditer(before) if not before[m.end() :].strip()), None)
+        closing = MARK.match(behind.lstrip())
+        if not found or not opening or not closing or opening[0] in self.prompt.header:
+            return None
+        return (opening[0], closing[0]) if pairs(opening[0], closing[0]) else None
 
-    @cached_property
-    def _marks_asked_for(self) -> tuple[str, str] | None:
-        found = [m[0] for m in MARK.finditer(self._asked_text) if THINKS.search(m[0])]
-        for mark in found:
-            close = closing_of(mark)
-            if close and close in self._asked_text:
-                return mark, close
+    @property
+    def _cut_out(self) -> tuple[str, str] | None:
+        """Marks that the template cuts out of an answer it is given: the model writes them, nobody reads them."""
+        named = dict.fromkeys(m[0] for text in self.template.constants for m in MARK.finditer(text))
+        for mark in named:
+            closing = closing_of(mark)
+            if closing in named and closing and not THINKS.search(mark):
+                said = {"role": "assistant", "content": f"{mark}\n{ANSWER}\n{closing}"}
+                text = self.template.render([user(QUESTION), said, user(SECOND)]) or ""
+                if ANSWER in text and mark not in text.partition(QUESTION)[2] and closing not in text:
+                    return mark, closing
         return None
 
     @cached_property
     def asks(self) -> bool:
-        """Thinking hangs on a text of the system message, and nothing else turns it on."""
-        return self.prompt.switch is None and self._marks_asked_for is not None and self._prompt_opening is None
+        """Thinking hangs on a text that a system message of the caller takes away, and on nothing else."""
+        asked = self.prompt.switch is None and self.asked.marks is not None and self._prompt_opening is None
+        return asked and not self.asked.lasts
 
     @property
     def is_thinking(self) -> bool:
         """Marks alone prove nothing: some templates only cut thoughts out of earlier turns."""
-        return bool(
-            self._prompt_opening or self.turn or self.tool_turn or self._marks_asked_for or self._effort_only
-        )
+        shown = self._prompt_opening or self.turn or self.tool_turn or self.prompt.off_by_word
+        return bool(shown or self.asked.marks or self._effort_only)
 
     @property
     def _effort_only(self) -> bool:
@@ -243,38 +243,57 @@ class Turns:
             marks = [m[0] for m in MARK.finditer(run[0])] if run else []
             if marks or tail.strip():
                 ended = (marks[-1] if until is None else marks[0]) if marks else tail.strip().split("\n")[0]
-                return None if NAMELESS_END in ended else ended
+                if NAMELESS_END not in ended:
+                    return ended
+                continue
             if tail.strip(" ") and until is None:
                 return tail
         return None
+
+    @cached_property
+    def turn_close(self) -> str | None:
+        """Markup between the answer's own and the end of the turn."""
+        tail = (self.turn or "").rpartition(ANSWER)[2]
+        if self.end_of_turn is None or self.end_of_turn not in tail:
+            return None
+        between = tail.rpartition(self.end_of_turn)[0].strip().removeprefix((self.answer[1] or "").strip()).strip()
+        return between if MARK.match(between) else None
 
     @cached_property
     def tool_open(self) -> str | None:
         text = self.tool_turn or self._call_alone
         if text is None:
             return None
-        after = text.partition(THOUGHT)[2] if THOUGHT in text else text.rpartition(QUESTION)[2]
+        header = self.prompt.header
         if THOUGHT in text:
-            after = (
-                after[len(self._closing(text, self._shown_open) or "") :]
-                if not self._call_ends_thought(after)
-                else after
-            )
+            after = text.partition(THOUGHT)[2]
+            if not self._call_ends_thought(after):
+                after = after[len(self._closing(text, self._shown_open) or "") :]
         else:
-            after = (
-                after.partition(self.prompt.header)[2]
-                if self.prompt.header and self.prompt.header in after
-                else after
-            )
+            after = text.rpartition(QUESTION)[2]
+            after = after.partition(header)[2] if header and header in after else after
         before = after.partition(TOOL)[0]
-        if self.prompt.header and before.startswith(self.prompt.header) and before != self.prompt.header:
+        if self.answer[0] and self.answer[1]:
+            # An answer without a word in it may stand before the call.
+            before = before.replace(self.answer[0] + self.answer[1], "", 1)
+        if header and before.startswith(header) and before != header:
+            if "\n" in before[len(header) :]:
+                return before[: before.index("\n", len(header))]
             return before if before.endswith(".") else before + TOOL
         tags = {m.strip() for m in self.marks or ()}
-        return next((m[0] for m in MARK.finditer(before) if m[0] not in tags), None)
+        return self._of_parts(before) or next((m[0] for m in MARK.finditer(before) if m[0] not in tags), None)
+
+    def _of_parts(self, text: str) -> str | None:
+        """A mark with a word inside, such as `<|open|>tools<|sep|>`, where the thought has one of that shape."""
+        parts = [m[0] for m in MARK.finditer((self.marks or ("", ""))[0])]
+        if len(parts) < 2:
+            return None
+        found = re.match(rf"{re.escape(parts[0])}[^<>]+{re.escape(parts[-1])}", text)
+        return found[0] if found else None
 
     def _call_ends_thought(self, after: str) -> bool:
-        first = MARK.search(after)
-        return first is None or (self.marks is not None and first[0] != self.marks[1].strip())
+        closing = self.marks[1].strip() if self.marks else ""
+        return MARK.search(after) is None or not after.lstrip().startswith(closing)
 
     @cached_property
     def _call_alone(self) -> str | None:

@@ -50,7 +50,10 @@ async def found_dialect(
     if mine := chosen(wanted):
         return mine
     if template:
-        return await asyncio.to_thread(_read_template, template)
+        read = await asyncio.to_thread(_read_template, template)
+        known = None if read.thinks else of_model(model)
+        # A template may know of thoughts only to cut them out of earlier turns; the name says who writes them.
+        return known if known and known.close_tag and known.close_tag in template else read
     shown = await _rendered(render) if render else None
     if shown and shown.found_by == "rendering":
         return shown
@@ -103,7 +106,10 @@ class Speech:
             switch,
             prompts,
             opens,
-            closes=switch == "native" and bool(written) and off.rstrip().endswith(written),
+            closes=switch == "native"
+            and bool(written)
+            and off.rstrip().endswith(written)
+            and not dialect.opens_when_off,
         )
 
     def switches(self, mode: Mode, effort: str = "") -> dict[str, Any]:
@@ -115,6 +121,8 @@ class Speech:
         """Where no argument switches, a word or a wish stands at the end of the last message the user sent."""
         if self.switch == "native":
             by_word = not self.dialect.off and mode == "nothink" and self.dialect.off_by_message
+            if by_word and self.dialect.off_word_in == "system":
+                return _instructed(messages, by_word)
             return _said(messages, by_word) if by_word else tuple(messages)
         if self.switch != "prompt":
             return tuple(messages)
@@ -153,8 +161,9 @@ class Speech:
         """`(opened, closed)` when the first token is written."""
         marks = self.dialect.marks
         begun = self.opening(request) + "".join(p.text if isinstance(p, Span) else p for p in request.prefill)
-        if request.mode == "think":
-            begun = (marks.open_tag if self.opens else "") + begun
+        off = self.switch == "native" and self.dialect.opens_when_off
+        if self.opens if request.mode == "think" else off:
+            begun = marks.open_tag + begun
         closed = marks.close_tag in begun or (
             request.mode == "nothink" and (self.closes or self.switch == "block")
         )
@@ -173,6 +182,14 @@ class Speech:
             "closing": self.closing,
             "switches": {mode: self.switches(mode) for mode in get_args(Mode)},
         }
+
+
+def _instructed(messages: Sequence[Message], word: str) -> tuple[Message, ...]:
+    """The word in the system message, which is made where there is none."""
+    first = messages[0] if messages else {"role": "user", "content": ""}
+    if first["role"] != "system" or not isinstance(first["content"], str):
+        return ({"role": "system", "content": word}, *messages)
+    return ({**first, "content": f"{first['content']}\n{word}"}, *messages[1:])
 
 
 def _said(messages: Sequence[Message], wish: str) -> tuple[Message, ...]:
