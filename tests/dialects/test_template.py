@@ -31,7 +31,7 @@ def read(name: str) -> Dialect:
 
 def test_a_thought_behind_a_call_header_is_a_thought() -> None:
     dialect = read("turns of several messages, a call among them")
-    two = "<|kind_thinking|>One.<|end|><|msg|><|kind_thinking|>Two.<|end|><|msg|><|kind_text|>Five.<|end|><|over|>"
+    two = "<|kind_thinking|>One.<|end|><|msg|><|kind_thinking|>Two.<|end|><|msg|><|kind_text|>Five.<|end|>"
     assert dialect.split(two) == ("One.\nTwo.", "Five.")
     thought, answer, calls = dialect.parts("<|kind_thinking|>Look.<|end|><|msg|>weather<|kind_call|>{}<|end|>")
     assert (thought, answer, calls) == ("Look.", None, "<|msg|>weather<|kind_call|>{}<|end|>")
@@ -39,7 +39,7 @@ def test_a_thought_behind_a_call_header_is_a_thought() -> None:
 
 def test_markup_behind_the_answer_is_no_answer() -> None:
     dialect = read("a call behind an answer without words")
-    text = "Hm.<|close|>think<|sep|><|open|>say<|sep|>5<|close|>say<|sep|><|close|>assistant<|sep|><|over|>"
+    text = "Hm.<|close|>think<|sep|><|open|>say<|sep|>5<|close|>say<|sep|><|close|>assistant<|sep|>"
     assert dialect.split(text, opened=True) == ("Hm.", "5")
 
 

@@ -135,7 +135,7 @@ class Dialect:
             wrappers += tuple(w.replace("final", "commentary") for w in _texts(alone) if "final" in w)
             wrappers += (self.close_tag,)
         if control and wrappers:
-            wrappers += _texts(self.turn_close, self.end_of_turn)
+            wrappers += _texts(self.turn_close)
         return Marks(
             opening,
             self.close_tag.strip(),
