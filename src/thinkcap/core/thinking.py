@@ -379,7 +379,7 @@ class _Reader:
             return end
         if mark in self.marks.openings:
             self.thought_seen = True
-            self.spans.append((self._gone + end - len(mark), None))
+            self.spans.append((self._gone + end - len(self.marks.open_tag), None))
             self._enter("thought", trims=True)
             # A second thought begins on a line of its own.
             self._waiting = "\n" if self._thought_sent else ""
