@@ -21,7 +21,7 @@ _QUOTED = re.compile(r"['\"“‘]([^'\"“”‘’\n]{4,60}:)['\"”’]")
 """A sentence that the model is told to write, such as 'Here is my response:'."""
 
 
-class Asked:
+class SystemText:
     """The system text that a template writes by itself when thinking is on, and the marks in it."""
 
     def __init__(self, prompt: Switching) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from thinkcap.dialects.asking import Asked
+from thinkcap.dialects.asking import SystemText
 from thinkcap.dialects.conversations import (
     ANSWER,
     ARGUMENTS,
@@ -34,7 +34,7 @@ class Turns:
     """Turns of an assistant as one template writes them, asked once and kept."""
 
     def __init__(self, prompt: Switching) -> None:
-        self.prompt, self.template, self.asked = prompt, prompt.template, Asked(prompt)
+        self.prompt, self.template, self.asked = prompt, prompt.template, SystemText(prompt)
 
     @cached_property
     def turn(self) -> str | None:
