@@ -73,6 +73,7 @@ class Gateway:
         yield
         await self.service.judge.aclose()
         await self.service.visits.aclose()
+        await self.service.quota.aclose()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._door(scope, receive, send)

@@ -143,6 +143,8 @@ class ServeConfig:
     keys_file: FilePath | None = None
     limits: Limits = field(default_factory=Limits)
     """Of every key without its own; where there are no keys, of everybody together."""
+    redis: Text | None = None
+    """redis://host:6379/0, where limits are counted by several gateways together."""
     anyone: bool = False
     """Allow an address beyond the loopback without keys."""
     hosts: tuple[str, ...] = ()
@@ -250,6 +252,8 @@ class ServeConfig:
     def _checked(self) -> ServeConfig:
         for one in self.models:
             one.check()
+        if self.redis and not self.redis.startswith(("redis://", "rediss://", "unix://")):
+            raise ConfigError(f"`redis` is no address: '{self.redis}'; wanted redis://host:6379/0")
         for path in self.forward:
             if path not in OTHER_PATHS:
                 raise ConfigError(f"cannot forward '{path}'{nearest(path, OTHER_PATHS)}")

@@ -63,9 +63,11 @@ class Claim:
     most: int
     amount: int
 
+    steps: int = STEPS
+
     @property
     def step_s(self) -> float:
-        return self.length_s / STEPS
+        return self.length_s / self.steps
 
     def step(self, now: float) -> int:
         return math.floor(now / self.step_s)
@@ -86,7 +88,6 @@ class Ticket:
     holder: Holder
     tokens: int
     at: float
-    shared: bool = False
 
 
 class Quota(Protocol):

@@ -17,6 +17,7 @@ from thinkcap.gateway.limits import LOOPBACK, Admission, Headers, check_host, ch
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, is_ready
 from thinkcap.gateway.quota import Holder, LocalQuota, Quota
+from thinkcap.gateway.shared_quota import SharedQuota
 from thinkcap.gateway.visits import open_visits
 
 _FRESH_S = 1.0
@@ -32,7 +33,7 @@ class Service:
         self.metrics = metrics
         self.visits = open_visits(config, metrics)
         self.keys = Keys(config.keys, config.limits)
-        self.quota: Quota = quota or LocalQuota()
+        self.quota: Quota = quota or open_quota(config.redis)
         self.draining = False
         self.judge = LateGrader()
         self.readiness = Readiness(models)
@@ -52,6 +53,10 @@ class Service:
         if not self.keys:
             check_origin(headers, self.config.origins, self._own)
         return holder
+
+
+def open_quota(redis: str | None) -> Quota:
+    return SharedQuota(redis) if redis else LocalQuota()
 
 
 def _hosts(config: ServeConfig) -> frozenset[str]:
