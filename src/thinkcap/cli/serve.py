@@ -65,9 +65,13 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
             f"serving needs '{err.name}', which is not installed; run: pip install 'thinkcap[serve]'"
         ) from err
 
-    config = ServeConfig.from_file(file) if file else ServeConfig()
     given = {name: value for name, value in options.items() if value is not None}
-    config = config.changed({**given, **({"model": list(model)} if model else {})})
+
+    def read() -> ServeConfig:
+        found = ServeConfig.from_file(file) if file else ServeConfig()
+        return found.changed({**given, **({"model": list(model)} if model else {})})
+
+    config = read()
     _check_address(config.host, config.port)
     for one in config.models:
         # The profile that comes with the bundled model is for the embedded engine.
@@ -76,7 +80,7 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
             say(f"warning: profile of '{one.model}': {doubt}", err=True)
     start = StartLine()
     try:
-        served = run(config, lambda banner: say(banner, err=True), start)
+        served = run(config, lambda line: say(line, err=True), start, read)
     finally:
         start.end()
     if not served:

@@ -28,7 +28,7 @@ from thinkcap.gateway.json_answers import held
 from thinkcap.gateway.limits import Headers, Slot, read_body
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
-from thinkcap.gateway.quota import Holder, Reserved
+from thinkcap.gateway.quota import Holder, Quota, Reserved
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
 from thinkcap.gateway.relay import stage_of
 from thinkcap.gateway.service import Service
@@ -52,8 +52,8 @@ _SSE: Headers = [
 class Gateway:
     """The models come opened and are closed by whoever opened them."""
 
-    def __init__(self, config: ServeConfig, models: Models, metrics: Metrics) -> None:
-        self.service = Service(config, models, metrics)
+    def __init__(self, config: ServeConfig, models: Models, metrics: Metrics, quota: Quota | None = None) -> None:
+        self.service = Service(config, models, metrics, quota)
         self.metrics = metrics
         self._door: ASGIApp = self._enter
         if config.origins:
@@ -71,9 +71,13 @@ class Gateway:
     @asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
         yield
+        await self.aclose()
+        await self.service.quota.aclose()
+
+    async def aclose(self) -> None:
+        """All but the counts of limits, which a gateway that takes its place goes on with."""
         await self.service.judge.aclose()
         await self.service.visits.aclose()
-        await self.service.quota.aclose()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._door(scope, receive, send)

@@ -47,6 +47,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._gauges: dict[str, Gauge] = {}
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(f"thinkcap_{name}", what, labels, registry=self.registry)
@@ -89,7 +90,10 @@ class Metrics:
         self._of: Callable[..., Any] = lru_cache(maxsize=4096)(lambda metric, *values: metric.labels(*values))
 
     def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
-        Gauge(f"thinkcap_{name}", what, registry=self.registry).set_function(value)
+        """A value to be asked for; a later one of the same name takes its place."""
+        if name not in self._gauges:
+            self._gauges[name] = Gauge(f"thinkcap_{name}", what, registry=self.registry)
+        self._gauges[name].set_function(value)
 
     def answered(
         self, model: str, policy: str, status: int, stream: bool, seconds: float, first_s: float | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -112,9 +112,13 @@ class Models:
 
     async def aclose(self) -> None:
         for one in self.served.values():
-            if one.relay:
-                await one.relay.aclose()
-            await one.engine.aclose()
+            await close(one)
+
+
+async def close(one: Served) -> None:
+    if one.relay:
+        await one.relay.aclose()
+    await one.engine.aclose()
 
 
 def _calls(one: Served) -> int:
@@ -123,18 +127,37 @@ def _calls(one: Served) -> int:
     return _HTTP_CONCURRENCY * (len(one.fleet.members) if one.fleet else 1)
 
 
-async def open_models(config: ServeConfig, metrics: Metrics) -> Models:
+Opened = Sequence[tuple[ModelConfig, Served]]
+
+
+async def open_models(config: ServeConfig, metrics: Metrics, known: Opened = ()) -> Models:
+    """`known` are open already: one with the same settings is taken from there, and its profile read again."""
+    found: list[Served] = []
     opened: list[Served] = []
     try:
         for one in config.models:
-            opened.append(await _open(one, config, metrics))
-        return Models(opened)
+            served = next((served for before, served in known if before == one), None)
+            if served is None:
+                served = await _open(one, config, metrics)
+                opened.append(served)
+            else:
+                served = replace(served, profile=_measured(profile_of(one.address, one.profile), served.engine))
+            found.append(served)
+        return Models(found)
     except BaseException:
         for served in opened:
-            if served.relay:
-                await served.relay.aclose()
-            await served.engine.aclose()
+            await close(served)
         raise
+
+
+def _measured(profile: Profile | None, engine: Engine) -> Profile | None:
+    """The profile, if it was measured on this model."""
+    if profile and profile.fingerprint and profile.fingerprint != engine.card.fingerprint:
+        raise ConfigError(
+            f"the profile was measured on '{profile.fingerprint}', this model is "
+            f"'{engine.card.fingerprint}'; calibrate again, or take the line `fingerprint` out of the profile"
+        )
+    return profile
 
 
 async def _open(wanted: ModelConfig, config: ServeConfig, metrics: Metrics) -> Served:
@@ -173,11 +196,7 @@ async def _opened(
         Path(wanted.model).stem if wanted.model.lower().endswith(".gguf") else engine.card.model
     )
     try:
-        if profile and profile.fingerprint and profile.fingerprint != engine.card.fingerprint:
-            raise ConfigError(
-                f"the profile was measured on '{profile.fingerprint}', this model is "
-                f"'{engine.card.fingerprint}'; calibrate again, or take the line `fingerprint` out of the profile"
-            )
+        _measured(profile, engine)
         if remote:
             _name_upstreams(wanted, name, metrics)
         relay = await _relay(address, name, engine, config, metrics, fleet) if remote else None

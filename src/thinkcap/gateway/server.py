@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from types import FrameType
 from typing import Any, Protocol
@@ -24,14 +25,17 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.connection import bounded
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
+from thinkcap.gateway.reload import Reloading
 from thinkcap.gateway.watching import Watch
 
 
 class Desk(Protocol):
     """Whoever runs a gateway's requests."""
 
-    config: ServeConfig
     draining: bool
+
+    @property
+    def config(self) -> ServeConfig: ...
 
 
 class Server(uvicorn.Server):
@@ -57,7 +61,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def make_server(gateway: Gateway | Watch, tell: Callable[[str], None] = lambda _: None) -> Server:
+def make_server(gateway: Gateway | Reloading | Watch, tell: Callable[[str], None] = lambda _: None) -> Server:
     desk: Desk = gateway.service if isinstance(gateway, Gateway) else gateway
     config = desk.config
     if config.log_requests:
@@ -94,28 +98,63 @@ def _log_to_stderr() -> None:
         log.addHandler(handler)
 
 
-def run(config: ServeConfig, tell: Callable[[str], None] = lambda _: None, starts: Tell = silent) -> bool:
+def run(
+    config: ServeConfig,
+    tell: Callable[[str], None] = lambda _: None,
+    starts: Tell = silent,
+    again: Callable[[], ServeConfig] | None = None,
+) -> bool:
     """Serves until told to stop; false where it could not start. A model that cannot be opened raises.
 
-    `tell` gets the banner once it listens, `starts` how the servers come up that it is to start.
+    `tell` gets the banner once it listens, `starts` how the servers come up that it is to start. With `again`, a
+    SIGHUP has the settings read once more.
     """
     _allow_connections()
     with asyncio.Runner(loop_factory=_loop()) as runner:
-        return runner.run(serve(config, tell, starts))
+        return runner.run(serve(config, tell, starts, again))
 
 
-async def serve(config: ServeConfig, tell: Callable[[str], None] = lambda _: None, starts: Tell = silent) -> bool:
+async def serve(
+    asked: ServeConfig,
+    tell: Callable[[str], None] = lambda _: None,
+    starts: Tell = silent,
+    again: Callable[[], ServeConfig] | None = None,
+) -> bool:
     async with AsyncExitStack() as stack:
-        config, servers = await _with_servers(config, stack, starts)
+        config, servers = await _with_servers(asked, stack, starts)
         if config.watch:
             return await _watch(config, tell, stack)
         metrics = Metrics()
         models = await open_models(config, metrics)
-        stack.push_async_callback(models.aclose)
-        gateway = Gateway(config, models, metrics)
-        server = make_server(gateway, lambda address: tell(banner(address, gateway.service, servers)))
-        await server.serve()
+        started = list(zip(asked.models, config.models, strict=True))
+        app = Reloading(Gateway(config, models, metrics), again or (lambda: asked), asked, started)
+        stack.push_async_callback(app.aclose)
+        server = make_server(app, lambda address: tell(banner(address, app.gateway.service, servers)))
+        with _on_hangup(app.reload, tell):
+            await server.serve()
         return server.started
+
+
+@contextmanager
+def _on_hangup(again: Callable[[], Awaitable[str]], tell: Callable[[str], None]) -> Iterator[None]:
+    """What a SIGHUP does, and says."""
+    loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+
+    async def reload() -> None:
+        tell(await again())
+
+    def hang_up() -> None:
+        task = asyncio.ensure_future(reload())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, hang_up)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+        for task in tasks:
+            task.cancel()
 
 
 async def _with_servers(
@@ -151,9 +190,13 @@ async def _watch(config: ServeConfig, tell: Callable[[str], None], stack: AsyncE
         root = address.removesuffix("/v1")
         tell(f"thinkcap watches {watch.server} from {root}, {does}, and keeps {watch.journal}")
 
+    async def not_again() -> str:
+        return "settings not read again: while watching they are read at the start only"
+
     try:
         server = make_server(watch, told)
-        await server.serve()
+        with _on_hangup(not_again, tell):
+            await server.serve()
         return server.started
     finally:
         await watch.aclose()
