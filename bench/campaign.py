@@ -42,6 +42,8 @@ class Suite:
     page: str = PAGE
     servers: bool = False
     """Runs in the environment of real model servers (`make setup-servers`)."""
+    markdown: bool = False
+    """What it prints is a page's own markup, and no text to be shown as it stands."""
 
 
 SUITES = (
@@ -92,6 +94,21 @@ SUITES = (
     ),
     Suite(
         "grading", "10,000 answers graded, and 1 MB of hostile text read", "bench/grading.py --count {10000}", 20
+    ),
+    Suite(
+        "rivals",
+        "the paper's methods and those of others at the same caps, every token charged: none above its cap",
+        "bench/rivals.py --study {100}",
+        60,
+        "docs/rivals.md",
+        markdown=True,
+    ),
+    Suite(
+        "replay",
+        "what sixteen budgets of a method with trials generate, against its largest budget alone",
+        "bench/rivals.py --replay {100}",
+        60,
+        "docs/rivals.md",
     ),
     Suite(
         "clients",
@@ -165,7 +182,7 @@ def run(suite: Suite, program: Path, share: float) -> tuple[int, str, float]:
 def block(suite: Suite, said: str, seconds: float) -> str:
     words = shlex.join(scaled(suite.command, 1.0))
     about = f"`python {words}`, version {thinkcap.__version__}, {max(1, round(seconds / 60))} min:"
-    return f"{about}\n\n```\n{said}\n```"
+    return f"{about}\n\n{said}" if suite.markdown else f"{about}\n\n```\n{said}\n```"
 
 
 def record(suite: Suite, text: str) -> None:

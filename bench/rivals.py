@@ -1,12 +1,12 @@
 """The rivals' table: accuracy against tokens charged, and against what their authors would count.
 
-    thinkcap study --preset rivals --limit 100 --out runs/rivals
-    python bench/rivals.py runs/rivals [--page docs/rivals.md]
-    python bench/rivals.py --replay [--questions 200]
+    python bench/rivals.py RUN [--page docs/rivals.md]   # of `thinkcap study --preset rivals --out RUN`
+    python bench/rivals.py --study 100                   # makes that study of so many questions first
+    python bench/rivals.py --replay 200                  # what sixteen budgets cost, of so many questions
 
-The first way reads a finished study and prints Markdown; it fails if any row is above its cap. With `--replay`
-each method that tries answers on the way runs at its largest budget alone and at sixteen budgets, and prints how
-many tokens were generated for both (goal: at most 1.2 times as many).
+The first two print Markdown; they fail if any row is above its cap. The third runs each method that tries answers
+on the way at its largest budget alone and at sixteen budgets, and prints how many tokens were generated for both;
+it fails if thoughts and trials are more than 1.2 times as many.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from thinkcap.api import run_study
+from page import written
 from thinkcap.policies.registry import RIVALS, PolicySpec
 from thinkcap.statistics.bootstrap import percentile_interval, weights
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.rivals import TRIALS
+from thinkcap.study.options import PRESETS
+from thinkcap.study.rivals import PAPER, TRIALS
+from thinkcap.study.run import run
 from thinkcap.study.values import PolicyPlan
 
 DRAWS = 2000
@@ -37,7 +38,10 @@ BASE = "close"
 """What every method is compared with: the plainest way to hold a cap with thinking."""
 BUDGETS = tuple(range(32, 513, 32))
 GOAL = 1.2
-MARK = "<!-- bench/rivals.py -->"
+ANSWER = "close"
+"""The stage that answers after a thought was cut: each cap cuts elsewhere, so no two caps share it."""
+
+COLUMNS = ("policy", "budget", "question", "verdict", "tokens_charged", "notes")
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +59,15 @@ class Method:
     def rival(self) -> bool:
         return self.name.partition("(")[0] in RIVALS
 
+    @property
+    def shown(self) -> str:
+        return f"`{self.name}`" + (" (rival)" if self.rival else "")
+
+    @property
+    def trials(self) -> float:
+        """Their share of what is charged."""
+        return float((self.charged - self.claimed).sum() / self.charged.sum())
+
     def area(self, tokens: Floats, draw: Floats, low: float, high: float) -> Floats:
         """Per draw of questions: the accuracy that so many tokens on average buy, over their logarithm.
 
@@ -70,8 +83,10 @@ class Method:
         return np.asarray((best * widths).sum(axis=1) / np.log2(high / low))
 
 
-def methods(columns: Mapping[str, Any]) -> tuple[list[Method], list[int]]:
+def methods(run: Path) -> tuple[list[Method], list[int]]:
     """The study's methods with all caps and questions; one with missing rows is said and left out."""
+    rows = pq.read_table(run / "rows.parquet")
+    columns = {name: rows[name].to_numpy(zero_copy_only=False) for name in COLUMNS}
     above = int(np.sum(columns["tokens_charged"] > columns["budget"]))
     if above:
         sys.exit(f"{above} rows are above their cap")
@@ -79,9 +94,7 @@ def methods(columns: Mapping[str, Any]) -> tuple[list[Method], list[int]]:
     questions = sorted(set(columns["question"]))
     place = {question: i for i, question in enumerate(questions)}
     found: dict[str, dict[int, list[tuple[int, bool, int, int]]]] = {}
-    for policy, budget, question, verdict, charged, notes in zip(
-        *(columns[c] for c in ("policy", "budget", "question", "verdict", "tokens_charged", "notes")), strict=True
-    ):
+    for policy, budget, question, verdict, charged, notes in zip(*columns.values(), strict=True):
         told = json.loads(notes)
         row = (place[question], verdict == "right", int(charged), int(charged) - int(told.get("trial_tokens", 0)))
         found.setdefault(policy, {}).setdefault(int(budget), []).append(row)
@@ -95,11 +108,43 @@ def methods(columns: Mapping[str, Any]) -> tuple[list[Method], list[int]]:
     return table, caps
 
 
+Areas = tuple[float, float, float, float]
+"""An area, how far it is from the base's, and the interval of that."""
+
+
 def printed(table: Sequence[Method], caps: Sequence[int]) -> str:
     count = table[0].right.shape[1]
-    low, high = caps[0] / 4, float(caps[-1])
     drawn = np.concatenate([*weights(np.ones(count, dtype=np.int64), DRAWS, 0)])
-    whole = np.ones((1, count))
+    rows = _measured(table, caps, drawn)
+    low, high = _range(caps)
+    heads = [f"{cap}: right % (charged, claimed)" for cap in caps]
+    lines = [
+        f"{count} questions, caps {', '.join(map(str, caps))}, no row above its cap. *Charged* counts every "
+        "token, trials too; *claimed* leaves trials out, as the authors do. The area is the mean accuracy that a "
+        f"number of tokens buys, over the logarithm of {low:.0f} to {high:.0f} tokens; differences from `{BASE}` "
+        f"are in points, with 95 % intervals from {DRAWS:,} paired draws of questions.",
+        "",
+        f"| method | area charged | against `{BASE}` | area claimed | against `{BASE}` | {' | '.join(heads)} |",
+        "|---|" + "---:|" * (4 + len(caps)),
+    ]
+    for method, areas in rows:
+        cells = [text for area in areas for text in (f"{100 * area[0]:.1f}", _gap(*area[1:]))]
+        for at in range(len(caps)):
+            right, charged, claimed = (100 * method.right[at].mean(), method.charged[at], method.claimed[at])
+            cells.append(f"{right:.1f} ({charged.mean():.0f}, {claimed.mean():.0f})")
+        lines.append(f"| {method.shown} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *_matched(table, caps, drawn), "", *_surprises(rows)])
+
+
+def _range(caps: Sequence[int]) -> tuple[float, float]:
+    """What a method may spend on average, for it to count."""
+    return caps[0] / 4, float(caps[-1])
+
+
+def _measured(table: Sequence[Method], caps: Sequence[int], drawn: Floats) -> list[tuple[Method, list[Areas]]]:
+    """The methods with both their areas, the largest first."""
+    low, high = _range(caps)
+    whole = np.ones((1, drawn.shape[1]))
     base = next(m for m in table if m.name == BASE)
     plain = base.area(base.charged, whole, low, high), base.area(base.charged, drawn, low, high)
     rows = []
@@ -107,89 +152,121 @@ def printed(table: Sequence[Method], caps: Sequence[int]) -> str:
         areas = []
         for tokens in (method.charged, method.claimed):
             gap = method.area(tokens, drawn, low, high) - plain[1]
-            at = float((method.area(tokens, whole, low, high) - plain[0])[0])
-            areas.append((float(method.area(tokens, whole, low, high)[0]), at, *percentile_interval(gap)))
+            here = method.area(tokens, whole, low, high)
+            areas.append((float(here[0]), float((here - plain[0])[0]), *percentile_interval(gap)))
         rows.append((method, areas))
-    rows.sort(key=lambda row: -row[1][0][0])
-    heads = [f"{cap}: right % (charged, claimed)" for cap in caps]
-    lines = [
-        f"{count} questions, caps {', '.join(map(str, caps))}, no row above its cap. *Charged* counts every "
-        "token, trials too; *claimed* leaves trials out, as the authors do. The area is the mean accuracy that a "
-        f"number of tokens buys, over the logarithm of {low:.0f} to {high:.0f} tokens; differences from `{BASE}` "
-        f"in points, with 95 % intervals from {DRAWS:,} paired draws of questions.",
-        "",
-        f"| method | area charged | against `{BASE}` | area claimed | against `{BASE}` | {' | '.join(heads)} |",
-        "|---|" + "---:|" * (4 + len(caps)),
-    ]
-    for method, areas in rows:
-        name = f"`{method.name}`" + (" (rival)" if method.rival else "")
-        cells = [text for area in areas for text in (f"{100 * area[0]:.1f}", _gap(*area[1:]))]
-        for at in range(len(caps)):
-            right, charged, claimed = (100 * method.right[at].mean(), method.charged[at], method.claimed[at])
-            cells.append(f"{right:.1f} ({charged.mean():.0f}, {claimed.mean():.0f})")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *_surprises(rows)])
+    return sorted(rows, key=lambda row: -row[1][0][0])
 
 
 def _gap(at: float, low: float, high: float) -> str:
     return f"{100 * at:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
 
 
-def _surprises(rows: Sequence[tuple[Method, list[tuple[float, float, float, float]]]]) -> list[str]:
+def _matched(table: Sequence[Method], caps: Sequence[int], drawn: Floats) -> list[str]:
+    """At each cap the rival with the most right answers, beside the paper's methods."""
+    ours, theirs = ([m for m in table if m.name in PAPER], [m for m in table if m.rival])
+    iris = next(m for m in ours if m.name == "iris")
+    share = drawn / drawn.sum(axis=1, keepdims=True)
+    lines = [
+        "At the same cap, the best of each side picked on these very questions:",
+        "",
+        "| cap | best of the paper's, right % (charged) | `iris` | best rival | against the best | and `iris` |",
+        "|---:|---|---|---|---:|---:|",
+    ]
+    beats = []
+    for at, cap in enumerate(caps):
+        best, rival = _best(ours, at), _best(theirs, at)
+        gaps = []
+        for other in (best, iris):
+            more = rival.right[at] - other.right[at]
+            gaps.append((float(more.mean()), *percentile_interval(share @ more)))
+        if gaps[0][1] > 0:
+            beats.append(f"`{rival.name}` at {cap}")
+        cells = [
+            f"`{m.name}` {100 * m.right[at].mean():.1f} ({m.charged[at].mean():.0f})" for m in (best, iris, rival)
+        ]
+        lines.append(f"| {cap} | {' | '.join([*cells, *(_gap(*gap) for gap in gaps)])} |")
+    told = "At no cap does a rival beat the best of the paper's methods by more than chance allows."
+    return [*lines, "", f"Rivals beat the best of the paper's methods: {', '.join(beats)}." if beats else told]
+
+
+def _best(side: Sequence[Method], at: int) -> Method:
+    """The most right answers, and of several such the fewest tokens."""
+    return max(side, key=lambda m: (m.right[at].mean(), -m.charged[at].mean()))
+
+
+def _surprises(rows: Sequence[tuple[Method, list[Areas]]]) -> list[str]:
     """What the numbers say, in words."""
-    said = []
-    for method, (charged, claimed) in rows:
-        if claimed[1] > 0 >= charged[1] and method.rival:
-            said.append(f"- `{method.name}` is ahead of `{BASE}` only while its trials are free.")
-        if charged[2] > 0 and method.rival:
-            said.append(f"- `{method.name}` beats `{BASE}` with every token charged.")
-        trials = float((method.charged - method.claimed).sum() / method.charged.sum())
-        if trials >= 0.1:
-            said.append(f"- {100 * trials:.0f} % of what `{method.name}` is charged is trials.")
+    rivals = [(method, *areas) for method, areas in rows if method.rival]
+    free = [m.shown for m, charged, claimed in rivals if claimed[2] > 0 >= charged[2]]
+    real = [m.shown for m, charged, _ in rivals if charged[2] > 0]
+    worse = [m.shown for m, charged, _ in rivals if charged[3] < 0]
+    trials = sorted(((m.trials, m.name) for m, _, _ in rivals if m.trials >= 0.02), reverse=True)
     best = rows[0][0]
-    whose = "a rival" if best.rival else "not a rival"
-    return [f"- The largest area with every token charged has `{best.name}`, {whose}.", *said]
+    said = [f"- The largest area with every token charged is that of {best.shown}."]
+    for names, what in (
+        (real, f"Better than `{BASE}` with every token charged"),
+        (free, f"Better than `{BASE}` only while their trials are free"),
+        (worse, f"Worse than `{BASE}` with every token charged"),
+    ):
+        said.append(f"- {what}: {', '.join(names) or 'none'}.")
+    shares = ", ".join(f"`{name}` {100 * share:.0f} %" for share, name in trials)
+    return [*said, *([f"- Trials among the tokens charged: {shares}."] if shares else [])]
 
 
-async def replayed(spec: PolicySpec, questions: int) -> tuple[int, int]:
-    """Tokens generated for the largest budget alone, and for all sixteen."""
+async def studied(questions: int, folder: Path) -> None:
+    words = {**PRESETS["rivals"], "limit": questions, "out": str(folder)}
+    await run(StudyConfig.from_mapping(words), watch=lambda p: p.done % 500 or print(p.done, file=sys.stderr))
+
+
+async def replayed(spec: PolicySpec, questions: int) -> Floats:
+    """Tokens generated, for the largest budget alone and for all sixteen: thoughts with trials, and answers."""
     found = []
     for budgets in (BUDGETS[-1:], BUDGETS):
         with tempfile.TemporaryDirectory() as folder:
             config = StudyConfig(policies=(PolicyPlan(spec),), budgets=budgets, limit=questions, out=Path(folder))
-            result = await run_study(config)
-            found.append(int(str(result.summary["tokens_generated"])))
-    return found[0], found[1]
+            result = await run(config)
+            stages = [stage for row in result.rows for stage in row.stages]
+            answers = sum(stage.generated for stage in stages if stage.stage == ANSWER)
+            found.append((sum(stage.generated for stage in stages) - answers, answers))
+    return np.array(found, dtype=np.float64)
 
 
 def replays(questions: int) -> bool:
-    print(f"{questions} questions; tokens generated for {BUDGETS[-1]} alone, and for {len(BUDGETS)} budgets")
+    print(
+        f"{questions} questions; tokens generated for budget {BUDGETS[-1]} alone, and for {len(BUDGETS)} budgets"
+    )
+    print(f"{'':24} {'thoughts and trials':>27} {'answers after a cut':>22} {'all':>6}")
     fine = True
-    for table in TRIALS:
+    for table in (*TRIALS, {"name": BASE}):
         spec = PolicySpec.from_table(table)
-        alone, all_ = asyncio.run(replayed(spec, questions))
-        fine = fine and all_ <= GOAL * alone
-        print(f"{spec}: {alone:,} and {all_:,}, {all_ / alone:.2f} times as many (goal: at most {GOAL})")
+        (alone, answer), (every, answers) = asyncio.run(replayed(spec, questions))
+        fine = fine and every <= GOAL * alone
+        thoughts = f"{alone:>9,.0f} {every:>10,.0f} {every / alone:>6.2f}"
+        both = (every + answers) / (alone + answer)
+        print(f"{spec!s:24} {thoughts} {answer:>10,.0f} {answers:>11,.0f} {both:>6.2f}", flush=True)
+    print(f"goal for thoughts and trials: at most {GOAL} times as many")
     return fine
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("run", type=Path, nargs="?")
-    parser.add_argument("--page", type=Path, help="replace what stands between the marks of this page")
-    parser.add_argument("--replay", action="store_true")
-    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--page", type=Path, help="also write what is printed into this page's block 'rivals'")
+    parser.add_argument("--study", type=int, metavar="QUESTIONS")
+    parser.add_argument("--replay", type=int, metavar="QUESTIONS")
     args = parser.parse_args()
     if args.replay:
-        return 0 if replays(args.questions) else 1
-    if args.run is None:
-        parser.error("wanted the folder of a finished study, or --replay")
-    rows = pq.read_table(args.run / "rows.parquet")
-    text = printed(*methods({name: rows[name].to_numpy(zero_copy_only=False) for name in rows.column_names}))
+        return 0 if replays(args.replay) else 1
+    if args.run is None and not args.study:
+        parser.error("wanted the folder of a finished study, --study or --replay")
+    with tempfile.TemporaryDirectory() as folder:
+        if args.study:
+            asyncio.run(studied(args.study, Path(folder)))
+        text = printed(*methods(args.run or Path(folder)))
     print(text)
     if args.page:
-        before, _, rest = args.page.read_text().partition(MARK)
-        args.page.write_text(f"{before}{MARK}\n\n{text}\n\n{MARK}{rest.partition(MARK)[2]}")
+        written(args.page, "rivals", text)
     return 0
 
 

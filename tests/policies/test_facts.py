@@ -48,3 +48,19 @@ def test_a_policy_of_ones_own_is_taken_with_caution() -> None:
 def test_facts_follow_the_options(word: str, may_be_empty: bool, needs_kind: bool, needs_nothink: bool) -> None:
     found = facts(parse(word))
     assert (found.may_be_empty, found.needs_kind, found.needs_nothink) == (may_be_empty, needs_kind, needs_nothink)
+
+
+@pytest.mark.parametrize(
+    ("word", "splits", "votes"),
+    [
+        ("iris", True, False),
+        ("close", False, False),
+        ("gate(otherwise=iris)", False, True),
+        ("weighted_vote(other=split)", False, True),
+        ("trust", False, True),
+        ("skip_vote", False, True),
+    ],
+)
+def test_who_votes_does_not_split(word: str, splits: bool, votes: bool) -> None:
+    found = facts(parse(word))
+    assert (found.splits, found.votes) == (splits, votes)

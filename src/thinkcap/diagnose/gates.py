@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thinkcap.diagnose.pairs import aligned_or_none
-from thinkcap.diagnose.passes import is_control
+from thinkcap.diagnose.passes import declared, is_control
 from thinkcap.logs import Arm
 from thinkcap.statistics.gates import Calibrated, Gate, Weighted, calibrate, calibrate_weight, gate, split_half
 
@@ -45,7 +45,7 @@ def _others(vote: Arm, arms: Sequence[Arm]) -> Iterator[tuple[Arm, int]]:
     """Methods that some gate falls back to; without a gate, every cascade that was run."""
     gates = [a for a in arms if a.policy == "gate"]
     for arm in arms:
-        if arm.mode or arm.policy in ("vote", "gate", "weighted_vote") or is_control(arm.policy):
+        if arm.mode or declared(arm.policy).votes or is_control(arm.policy):
             continue
         mine = [g for g in gates if str(g.options.get("otherwise", "iris_plus")) == arm.method]
         if mine or (not gates and arm.stages.first is not None):

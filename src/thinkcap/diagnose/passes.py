@@ -11,14 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from thinkcap.logs import Arm
-from thinkcap.policies.registry import POLICIES
+from thinkcap.policies.facts import Facts
+from thinkcap.policies.registry import POLICIES, PolicySpec, facts
 from thinkcap.statistics.arrays import Bools, Ints
 
 READINGS = ("think", "think[heuristic]")
 """Readings of a plain chain, the strictest first. A projection adds tokens, so its lengths are not the chain's."""
-
-SPLITS = ("split", "two_pass", "iris", "iris_plus")
-"""Methods that answer a cut chain in a pass of its own, without thinking."""
 
 _CONTROLS = "thinkcap.policies.controls:"
 
@@ -31,6 +29,11 @@ def thinks(arm: Arm) -> bool:
 def is_control(policy: str) -> bool:
     """Run to be compared with, never to be advised."""
     return POLICIES.get(policy, "").startswith(_CONTROLS)
+
+
+def declared(policy: str) -> Facts:
+    """What a policy's own file says of it; nothing where only a log knows it."""
+    return facts(PolicySpec(policy)) if policy in POLICIES else Facts()
 
 
 def reading(arms: Sequence[Arm]) -> str:
@@ -55,7 +58,7 @@ def still_open(arm: Arm) -> Bools:
 
 def extracted(arm: Arm) -> Bools | None:
     """Rows answered by a pass of its own on a cut chain; None where the log does not name stages."""
-    if arm.policy not in SPLITS or "stage" not in arm.extra:
+    if not declared(arm.policy).splits or "stage" not in arm.extra:
         return None
     named = np.asarray(arm.extra["stage"].astype(str) == "answer")
     # Two passes may answer a complete chain too; what was not cut is no evidence on cut chains.
@@ -64,7 +67,7 @@ def extracted(arm: Arm) -> Bools | None:
 
 def finished(arm: Arm) -> Bools | None:
     """Rows whose chain ended in its own budget; None where that is not known."""
-    if arm.policy in SPLITS and arm.policy != "two_pass" and "stage" in arm.extra:
+    if declared(arm.policy).splits and not is_control(arm.policy) and "stage" in arm.extra:
         return np.asarray(arm.extra["stage"].astype(str) == "think")
     return arm.ended
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import aligned_or_none
-from thinkcap.diagnose.passes import SPLITS, accepted, extracted, finished, reading, still_open
+from thinkcap.diagnose.passes import accepted, declared, extracted, finished, reading, still_open
 from thinkcap.diagnose.totals import Division, SameTotal, divisions, same_totals
 from thinkcap.logs import Arm
 from thinkcap.statistics.arrays import Bools
@@ -107,7 +107,7 @@ class Splitting:
 
 
 def splitting(arms: Sequence[Arm], hazard: Hazard | None) -> Splitting:
-    splits = [a for a in arms if a.policy in SPLITS and "stage" in a.extra]
+    splits = [a for a in arms if declared(a.policy).splits and "stage" in a.extra]
     return Splitting(
         tuple(e for one in splits for e in _extractions(one, arms, hazard)),
         _cuts(arms),
@@ -296,7 +296,7 @@ def _generous(cut: Arm, arms: Sequence[Arm]) -> Bools | None:
     """Right in any other answer pass on the same chain with at least as many tokens; None where there is none."""
     own, same = cut.stages, []
     for arm in arms:
-        chain = arm.policy in SPLITS and (arm.stages.first, arm.stages.think) == (own.first, own.think)
+        chain = declared(arm.policy).splits and (arm.stages.first, arm.stages.think) == (own.first, own.think)
         if chain and arm.name != cut.name and (arm.stages.answer or 0) >= (own.answer or 0):
             same.append(_on_rows(cut, arm))
     known = [right for right in same if right is not None]

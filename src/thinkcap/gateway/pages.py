@@ -26,7 +26,7 @@ from thinkcap.gateway.refusal import Refusal, late, refusal_of
 from thinkcap.gateway.service import Service
 from thinkcap.gateway.visit import Visit
 from thinkcap.gateway.wires import WIRES, messages
-from thinkcap.policies.registry import POLICIES
+from thinkcap.policies.registry import POLICIES, PolicySpec, wants_other
 
 Handler = Callable[[Request], Awaitable[Response]]
 _STARTED = int(time.time())
@@ -138,7 +138,7 @@ def _entry(served: Served) -> dict[str, Any]:
         "owned_by": "thinkcap",
         "max_model_len": card.context or None,
         "thinkcap": {
-            "policies": [name for name in POLICIES if name != "placebo"],
+            "policies": [name for name in POLICIES if not wants_other(PolicySpec(name))],
             "profile": served.profile is not None,
             "modes": list(card.modes),
             "tools": served.tools and (card.tools or served.relay is not None),

@@ -32,6 +32,10 @@ class Facts:
     """Never more than one request."""
     adaptive: bool = False
     """Later requests depend on the budget through an earlier answer: no row of it is `derived`."""
+    splits: bool = False
+    """A chain that was cut is answered in one pass of its own, without thinking: what is that pass worth?"""
+    votes: bool = False
+    """Several samples decide."""
 
 
 # Of the options the function sees the defaults too, and for a policy among them that policy's facts.

@@ -52,7 +52,8 @@ def gate(
 
 def _votes_then(options: Mapping[str, Any]) -> Facts:
     rest: Facts = options["otherwise"] or IRIS["iris_plus"]
-    return replace(rest, chain=("sample", *rest.chain), needs_kind=True, needs_nothink=True, one_call=False)
+    mixed = replace(rest, one_call=False, splits=False, votes=True)
+    return replace(mixed, chain=("sample", *rest.chain), needs_kind=True, needs_nothink=True)
 
 
 FACTS: Declared = {"gate": _votes_then}

@@ -93,6 +93,6 @@ def iris_plus(
 
 _CHAIN = ("probe", "think")
 FACTS = {
-    "iris": Facts(chain=_CHAIN, then=("extract",), may_be_empty=False),
-    "iris_plus": Facts(chain=_CHAIN, then=("extract", "retry"), may_be_empty=False, needs_kind=True),
+    "iris": Facts(chain=_CHAIN, then=("extract",), may_be_empty=False, splits=True),
+    "iris_plus": Facts(chain=_CHAIN, then=("extract", "retry"), may_be_empty=False, needs_kind=True, splits=True),
 }

@@ -253,4 +253,5 @@ __all__ = [
     "parse",
     "parse_list",
     "policy",
+    "wants_other",
 ]

@@ -72,4 +72,4 @@ def _bar(found: Sequence[Completion], first: int) -> int | None:
     return lengths[first - 1] if len(lengths) >= first else None
 
 
-FACTS = {"shortest": Facts(chain=("sample", "close"), needs_kind=True, needs_nothink=False)}
+FACTS = {"shortest": Facts(chain=("sample", "close"), needs_kind=True, needs_nothink=False, votes=True)}

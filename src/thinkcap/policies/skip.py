@@ -87,5 +87,5 @@ def _request(
 
 FACTS = {
     "skip": Facts(chain=("answer",), then=("answer",), needs_nothink=False, one_call=True),
-    "skip_vote": Facts(chain=("answer",), then=("answer",), needs_kind=True, needs_nothink=False),
+    "skip_vote": Facts(chain=("answer",), then=("answer",), needs_kind=True, needs_nothink=False, votes=True),
 }

@@ -146,6 +146,6 @@ def _percentile(values: Sequence[float], share: float) -> float:
 
 
 FACTS = {
-    "trust": Facts(chain=("sample",), needs_kind=True, needs_nothink=False),
-    "trust_stop": Facts(chain=("sample",), needs_kind=True, needs_nothink=False),
+    "trust": Facts(chain=("sample",), needs_kind=True, needs_nothink=False, votes=True),
+    "trust_stop": Facts(chain=("sample",), needs_kind=True, needs_nothink=False, votes=True),
 }

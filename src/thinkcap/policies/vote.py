@@ -64,4 +64,4 @@ def classes(answers: Sequence[str | None], question: Question) -> Generator[Same
     return groups
 
 
-FACTS = {"vote": Facts(chain=("sample",), needs_kind=True)}
+FACTS = {"vote": Facts(chain=("sample",), needs_kind=True, votes=True)}

@@ -73,7 +73,8 @@ def weighted_vote(
 
 def _votes_and(options: Mapping[str, Any]) -> Facts:
     rest: Facts = options["other"] or IRIS["iris"]
-    return replace(rest, chain=("sample", *rest.chain), needs_kind=True, needs_nothink=True, one_call=False)
+    mixed = replace(rest, one_call=False, splits=False, votes=True)
+    return replace(mixed, chain=("sample", *rest.chain), needs_kind=True, needs_nothink=True)
 
 
 FACTS: Declared = {"weighted_vote": _votes_and}

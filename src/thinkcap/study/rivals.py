@@ -29,10 +29,10 @@ _OTHERS: tuple[Mapping[str, Any], ...] = (
     {"name": "skip_vote"},
     {"name": "estimate"},
 )
-_PAPER = ("nothink", "think", "close", "split", "town", "iris", "mrsd", "vote")
+PAPER = ("nothink", "think", "split", "town", "iris", "mrsd", "vote")
 
 RIVALS: Mapping[str, Any] = {
     "tasks": "families",
     "budgets": ",".join(map(str, CAPS)),
-    "policy": [*({"name": name} for name in _PAPER), *map(dict, TRIALS), *map(dict, _OTHERS)],
+    "policy": [*({"name": name} for name in ("close", *PAPER)), *map(dict, TRIALS), *map(dict, _OTHERS)],
 }
