@@ -153,6 +153,8 @@ def test_json_is_plain_and_stable(found: Diagnosis) -> None:
         "cross_scale",
         "verdict",
         "traffic",
+        "shadows",
+        "labelled",
         "statistics",
     }
     assert page["version"] == 2

@@ -25,6 +25,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "ask": ("thinkcap.cli.ask:command", "Answer one question under a cap and show the stages."),
     "diagnose": ("thinkcap.cli.diagnose:command", "Say why thinking pays or not, on any tool's logs."),
     "simulate": ("thinkcap.cli.simulate:command", "Say what another cap would have done to watched traffic."),
+    "sample": ("thinkcap.cli.sample:command", "Draw answers of watched traffic that are worth a label."),
     "report": ("thinkcap.cli.report:command", "Tables, figures and the explorer of a study."),
     "calibrate": ("thinkcap.cli.calibrate:command", "Turn a study into a profile for the gateway."),
     "serve": ("thinkcap.cli.serve:command", "An OpenAI-compatible gateway that holds max_tokens."),

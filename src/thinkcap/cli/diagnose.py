@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for the bootstrap.")
 @click.option("--price", help="Price per million tokens, for answers without a verdict: INPUT,CACHED,OUTPUT.")
+@click.option(
+    "--labels", type=click.Path(path_type=Path), help="What `thinkcap sample` drew from this journal, filled in."
+)
 def command(
     paths: tuple[Path, ...],
     as_json: bool,
@@ -40,6 +43,7 @@ def command(
     draws: int,
     seed: int,
     price: str | None,
+    labels: Path | None,
 ) -> None:
     """Say why thinking pays or not, on a study or on any tool's logs.
 
@@ -60,6 +64,7 @@ def command(
         )
     from thinkcap.diagnose.diagnosis import diagnose
     from thinkcap.logs import read
+    from thinkcap.logs.labels import read_labels
     from thinkcap.study.options import parse_price
     from thinkcap.study.values import FREE, Price
     from thinkcap.verdict.page import as_json as json_page
@@ -67,7 +72,8 @@ def command(
 
     records = read(paths, model=model, **reading)
     money = Price(**parse_price(price)) if price else FREE
-    found = diagnose(records, draws=draws, seed=seed, price=money)
+    told = read_labels(labels) if labels else ()
+    found = diagnose(records, draws=draws, seed=seed, price=money, labels=told)
     say(json_page(found, _published_names(records)) if as_json else as_text(found, details=details))
 
 

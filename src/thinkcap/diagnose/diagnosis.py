@@ -12,12 +12,14 @@ from itertools import combinations
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings, findings
+from thinkcap.diagnose.labelled import Labelled, labelled
 from thinkcap.diagnose.pairs import Comparisons, Refused, compare, matched, tested
 from thinkcap.diagnose.runs import Configuration, by_model_and_task, configurations
 from thinkcap.diagnose.shadow import Shadowed, shadows
 from thinkcap.diagnose.traffic import Traffic, traffic
 from thinkcap.diagnose.transfer import Transfer, transfers
 from thinkcap.logs import Arm, Records
+from thinkcap.logs.labels import AnswerLabel
 from thinkcap.statistics.paired import McNemar, holm
 from thinkcap.statistics.survival import LengthComparison
 from thinkcap.statistics.survival import compare as compare_lengths
@@ -97,11 +99,20 @@ class Diagnosis:
     """Answers that nobody judged, per model."""
     shadows: tuple[Shadowed, ...] = ()
     """What a policy did beside answers that were sent, per model."""
+    labelled: tuple[Labelled, ...] = ()
+    """Accuracy of answers that nobody judged, from labels of a part of them."""
 
 
-def diagnose(records: Records, *, draws: int = 1000, seed: int = 0, price: Price = FREE) -> Diagnosis:
-    """All that these records allow. `draws=0` leaves out bootstrap intervals of the crossover; `price` is for
-    answers that nobody judged."""
+def diagnose(
+    records: Records, *, draws: int = 1000, seed: int = 0, price: Price = FREE, labels: Sequence[AnswerLabel] = ()
+) -> Diagnosis:
+    """All that these records allow. `draws=0` leaves out bootstrap intervals of the crossover; `price` and
+    `labels` are for answers that nobody judged."""
+    told = labelled(labels)
+    if strange := {one.model for one in told} - {arm.model for arm in records.arms}:
+        raise DataError(
+            f"labels are of '{strange.pop()}', which has no answer in this log; name the log they are of"
+        )
     found = configurations(records.arms)
     comparisons = compare(found)
     groups = by_model_and_task(c.arm for c in found)
@@ -120,6 +131,7 @@ def diagnose(records: Records, *, draws: int = 1000, seed: int = 0, price: Price
         any("seed" in c.arm.extra for c in found),
         traffic(records.arms, price),
         shadows(records.arms),
+        told,
     )
 
 

@@ -32,6 +32,7 @@ def document(found: Diagnosis) -> dict[str, Any]:
         "cross_scale": plain(found.cross_scale),
         "traffic": plain(found.traffic),
         "shadows": plain(found.shadows),
+        "labelled": plain(found.labelled),
     }
 
 

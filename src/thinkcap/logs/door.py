@@ -63,7 +63,7 @@ def read(
         raise ConfigError("no log was named; wanted at least one file or study folder")
     if stop not in ("event", "flag"):
         raise ConfigError(f"stop criterion '{stop}' is unknown; known: event, flag")
-    files = [file for path in paths for file in _files(Path(path))]
+    files = [file for path in paths for file in files_of(Path(path))]
     questions, bound = Questions(), Memory(memory)
     arms: list[Arm] = []
     notes: list[str] = []
@@ -141,7 +141,7 @@ def _each(values: Sequence[Any], i: int, n: int, option: str) -> Any:
     return values[0] if len(values) == 1 else values[i]
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
     regular(path)
     if not path.is_dir() or (path / "rows.parquet").is_file():
         return [path]

@@ -56,13 +56,13 @@ def judge(builds: Sequence[ArmBuilder], file: str) -> list[str]:
         if ready and not any(b.has_verdicts for b in builds):
             return [f"{file}: its golds are prose, which is not graded here; add a verdict (--map correct=COLUMN)"]
         return []
-    verdicts = dict(zip(cases, asyncio.run(_graded(cases)), strict=True))
+    found = dict(zip(cases, verdicts(cases), strict=True))
     graded = differ = logged = 0
     for build in ready:
         kind = kinds[build.task]
         if kind is None:
             continue
-        mine = {row: verdicts[(*case, kind)] for row, case in build.gradable.items()}
+        mine = {row: found[(*case, kind)] for row, case in build.gradable.items()}
         graded += len(mine)
         both, other = build.judge(mine)
         logged, differ = logged + both, differ + other
@@ -72,6 +72,11 @@ def judge(builds: Sequence[ArmBuilder], file: str) -> list[str]:
             f"{file}: the log's own verdict differs from ours on {differ} of {logged} answers; ours is used"
         )
     return said
+
+
+def verdicts(cases: Sequence[tuple[str, str, Kind]]) -> list[Verdict]:
+    """On golds, the texts that answer them, and how both are to be read."""
+    return asyncio.run(_graded(cases)) if cases else []
 
 
 async def _graded(cases: Sequence[tuple[str, str, Kind]]) -> list[Verdict]:

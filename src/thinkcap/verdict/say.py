@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from thinkcap.diagnose.diagnosis import Diagnosis
-from thinkcap.verdict import shadow, traffic
+from thinkcap.verdict import labelled, shadow, traffic
 from thinkcap.verdict.advice import Advice, advise, told
 from thinkcap.verdict.costs import crossover, lengths, losses
 from thinkcap.verdict.headline import headline
@@ -54,7 +54,9 @@ def say(found: Diagnosis) -> Spoken:
         sentences += first
         sentences += _about("What other caps would do", traffic.caps(open_rows))
         sentences += _about("Who loses answers", traffic.callers(open_rows))
-        sentences += _about("What to do", traffic.advice(open_rows))
+        sentences += _about("What to do", traffic.advice(open_rows, labelled=bool(found.labelled)))
+    for labels in found.labelled:
+        sentences += _about("How many are right", labelled.accuracy(labels))
     for beside in found.shadows:
         sentences += _about("What a policy would have done", shadow.beside(beside))
     sentences += _about("Models and tasks compared", [*map(chains, found.models), *carried(found.cross_scale)])

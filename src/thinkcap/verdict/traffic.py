@@ -110,7 +110,7 @@ def _span(share: Proportion) -> str:
     return f" ({percent(share.value)}; {points(share.low or 0)} to {points(share.high or 0)})"
 
 
-def advice(found: Traffic) -> list[Sentence]:
+def advice(found: Traffic, *, labelled: bool = False) -> list[Sentence]:
     """What to do, and what is missing for more."""
     said = []
     if found.lost.k and found.curve is not None:
@@ -136,12 +136,13 @@ def advice(found: Traffic) -> list[Sentence]:
                 "tokens, so no answer is empty."
             )
         )
-    said.append(
-        Sentence(
-            "No answer here has a verdict, so accuracy is unknown. Label some: beside a column `gold` answers are "
-            "graded."
+    if not labelled:
+        said.append(
+            Sentence(
+                "No answer here has a verdict, so accuracy is unknown. Label some: beside a column `gold` answers "
+                "are graded, and `thinkcap sample` draws those worth a label from a journal with texts."
+            )
         )
-    )
     return said
 
 

@@ -1,0 +1,42 @@
+"""Labels in words: how many answers are right, where the wrong ones are, and what is not labelled yet."""
+
+from __future__ import annotations
+
+from thinkcap.diagnose.document import named
+from thinkcap.diagnose.labelled import Labelled
+from thinkcap.verdict.words import Sentence, percent, points, times
+
+
+def accuracy(found: Labelled) -> list[Sentence]:
+    name = f"{found.model or 'Unnamed model'}{', held by a policy' if found.arm == 'hold' else ''}"
+    share, basis = (
+        found.accuracy,
+        f"{times(found.labels, 'label')}, which stand for {times(found.answers, 'answer')}",
+    )
+    if share.value is None:
+        text = (
+            f"{name}: {points(share.low)} to {points(share.high)} % of answers are right, as far as {basis} tell."
+        )
+    else:
+        span = f"{points(share.low)} to {points(share.high)}"
+        text = f"{name}: {percent(share.value)} of answers are right ({span}), by {basis}."
+    said = [Sentence(text, named(share, "value", "low", "high", labels=found.labels, answers=found.answers))]
+    for one in found.strata:
+        if one.name == "empty" or not one.right.n:
+            continue
+        said.append(
+            Sentence(
+                f"Of {_kind(one.name)} answers {percent(one.right.value)} are right "
+                f"({points(one.right.low or 0)} to {points(one.right.high or 0)}); {one.size} of "
+                f"{found.answers} are such.",
+                named(one, "name", "size", right=one.right.k, n=one.right.n),
+            )
+        )
+    missing = [f"{one.open} of the {_kind(one.name)} ones" for one in found.strata if one.open]
+    if missing:
+        said.append(Sentence(f"Not labelled yet: {', '.join(missing)}; they are taken to be like the others."))
+    return said
+
+
+def _kind(stratum: str) -> str:
+    return {"near the cap": "barely finished"}.get(stratum, stratum)
