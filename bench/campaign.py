@@ -75,6 +75,20 @@ SUITES = (
         15,
     ),
     Suite(
+        "fleet",
+        "five servers killed, stalled and brought back: every request gets an end, none twice, the load is even",
+        "bench/fleet.py --seconds {600}",
+        15,
+        "docs/fleet.md",
+    ),
+    Suite(
+        "prefix",
+        "what it is worth that a conversation keeps its server, on two llama.cpp servers",
+        "bench/fleet_prefix.py --conversations {8}",
+        10,
+        "docs/fleet.md",
+    ),
+    Suite(
         "attack",
         "a flood of 500 MB from each side of the gateway: what it holds in memory",
         "bench/gateway_attack.py --megabytes {500}",

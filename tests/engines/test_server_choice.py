@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinkcap.core.errors import EngineError, EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
-from thinkcap.engines.fleet import LONGEST_PAUSE_S, SLACK, STRIKES, Fleet, Member, Route, Upstream, routed
+from thinkcap.engines.fleet import LONGEST_PAUSE_S, ROOM, SLACK, STRIKES, Fleet, Member, Route, Upstream, routed
 
 
 class Clock:
@@ -70,8 +70,7 @@ def test_conversations_never_burden_a_server_beyond_its_share(count: int, seed: 
         for _ in range(300):
             under_way.enter_context(call(fleet, conversation(draw.randint(0, 5))))
         share = sum(p.tokens for p in fleet.members) / count
-        assert max(p.tokens for p in fleet.members) <= (1 + SLACK) * share + 200
-        assert min(p.tokens for p in fleet.members) > 0
+        assert max(p.tokens for p in fleet.members) <= (1 + SLACK) * share + (ROOM + 1) * 100
 
 
 def test_a_conversation_keeps_its_server_and_all_gateways_agree() -> None:
@@ -116,7 +115,7 @@ def test_passes_of_one_request_stay_and_those_side_by_side_spread() -> None:
             assert answer is thought
     votes = Route(b"a", 100)
     with ExitStack() as samples:
-        found = {samples.enter_context(call(fleet, votes)).index for _ in range(12)}
+        found = {samples.enter_context(call(fleet, votes)).index for _ in range(100)}
     assert found == {0, 1, 2}
 
 

@@ -27,8 +27,9 @@ from types import TracebackType
 
 from thinkcap.core.errors import EngineError, EngineRefused, EngineTimeout
 
-SLACK = 0.2
-"""How much more than its share of the work under way a server may hold for a conversation's sake."""
+SLACK, ROOM = 0.25, 4
+"""What a server may hold beyond its share of the work under way, for a conversation's sake: a quarter of it, and
+so many calls like the one at hand. Shares of little work say little."""
 STRIKES = 3
 """Answers in a row that are errors before a server that still speaks is left out."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
@@ -142,8 +143,7 @@ class Fleet:
         if route.conversation:
             share = (1 + SLACK) * (sum(p.tokens for p in well) + route.tokens) / sum(p.weight for p in well)
             for member in self._ranked(route):
-                # Twice the call itself is no burden to anybody, however little is going on elsewhere.
-                most = max(share * member.weight, 2 * route.tokens)
+                most = share * member.weight + ROOM * route.tokens
                 if member.tokens + route.tokens <= most and member in well:
                     return member
         return min(well, key=lambda p: (p.load, self._chance()))

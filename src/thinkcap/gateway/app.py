@@ -26,6 +26,7 @@ from thinkcap.gateway.choose import Choice, calls_at_once, choose
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.json_answers import held
 from thinkcap.gateway.limits import Headers, Slot, read_body
+from thinkcap.gateway.media import check_media
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
 from thinkcap.gateway.quota import Holder, Quota, Reserved
@@ -112,7 +113,7 @@ class Gateway:
             body = await read_body(scope, receive, config.body_limit_bytes, config.arrival_timeout_s)
             call = wire.read(body, config.forward_unknown)
             served, forced = service.models.find(call.model)
-            self._check_size(call)
+            self._check(call)
         except Refusal as err:
             self.metrics.refused(err.code)
             await response.refuse(err)
@@ -131,7 +132,7 @@ class Gateway:
         try:
             call = wire.read(body, config.forward_unknown)
             served, forced = self.service.models.find(call.model)
-            self._check_size(call)
+            self._check(call)
             choice = self._choice(call, served, forced, call.cap or config.default_cap)
             if not served.short_way(call, choice):
                 job.question_of(call, served.engine)
@@ -139,8 +140,10 @@ class Gateway:
             return False
         return True
 
-    def _check_size(self, call: Call) -> None:
+    def _check(self, call: Call) -> None:
         config = self.service.config
+        if call.media:
+            check_media(call.messages, config.media_hosts)
         cap = call.cap or config.default_cap
         if call.n * cap > config.tokens_limit:
             raise Refusal(

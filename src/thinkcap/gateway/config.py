@@ -174,6 +174,8 @@ class ServeConfig:
     """A stream that shows nothing for so long gets an SSE comment, so that no proxy cuts it off."""
     drain_s: Annotated[float, Meta(ge=0, le=1e9)] = 60.0
     """How long a shutdown waits for answers under way."""
+    media_hosts: tuple[str, ...] = ()
+    """Hosts, with all below them, that addresses of images may name; empty: any that does not look inner."""
     forward: tuple[str, ...] = ()
     forward_unknown: bool = False
     """Hand fields nobody here knows to the model server (chat transport only) instead of refusing them."""
