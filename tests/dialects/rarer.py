@@ -275,4 +275,35 @@ RARER: dict[str, tuple[str, dict[str, Any]]] = {
             "end_of_turn": "<|end_of_text|>",
         },
     ),
+    "contents that must be lists of parts": (
+        "{% for m in messages %}{{ '[|' + m.role + '|]\n' + m.content[0]['text'] + '[|end|]\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '[|assistant|]\n<think>\n' }}{% endif %}",
+        {
+            "thinking": "always",
+            "header": "[|assistant|]\n",
+            "prompt_opens_when_on": True,
+            "end_of_turn": "[|end|]",
+        },
+    ),
+    "a bound that is told to the model and turns nothing off": (
+        "{% if max_thinking_tokens is defined %}Think for {{ max_thinking_tokens }} tokens at most.\n{% endif %}"
+        + _TURNS
+        + "{% if add_generation_prompt %}{{ '[|assistant|]\n<think>\n' }}{% endif %}",
+        {"thinking": "always", "off": None, "native_budget": "max_thinking_tokens"},
+    ),
+    "statements beside those of the language": (
+        "{% set lines = [] %}{% for m in messages %}{% do lines.append(m.content) %}{% endfor %}"
+        "{{ lines | join('\n') }}{% if add_generation_prompt %}{{ '[|assistant|]\n<think>\n' }}{% endif %}",
+        {"thinking": "always", "prompt_opens_when_on": True},
+    ),
+    "a conversation of which only the first message is written": (
+        "{{ messages[0].content }}{% if add_generation_prompt %}{{ '<|me|><think>\n' }}{% endif %}",
+        {"thinking": "always", "header": "<|me|>", "end_of_turn": None},
+    ),
+    "no system message, a clock and a name nobody sets": (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system message') }}{% endif %}"
+        "{{ '[|' + m.role + '|]\n' + m.content + '[|end|]\n' }}{% endfor %}{{ strftime_now('%Y') }}{{ unknown }}"
+        "{% if add_generation_prompt %}{{ '[|assistant|]\n' }}{% if add_thinking %}<think>{% endif %}{% endif %}",
+        {"thinking": "switch", "default": "off", "on": {"add_thinking": True}, "off": {"add_thinking": False}},
+    ),
 }

@@ -96,6 +96,12 @@ def test_a_model_may_open_again_what_its_prompt_opened() -> None:
     assert named("deepseek-r1").split("<think>\nHm.\n</think>\n\n5", opened=True) == ("Hm.", "5")
 
 
+def test_a_sentence_that_opens_a_thought_may_be_said_in_an_answer() -> None:
+    text = "Two.\n[BEGIN FINAL RESPONSE]\nAsked how, I say: Here are my reasoning steps: none."
+    answer = "Asked how, I say: Here are my reasoning steps: none."
+    assert named("apriel-1.6").split(text, opened=True) == ("Two.", answer)
+
+
 def test_a_close_that_nothing_opened_is_dropped() -> None:
     assert named("deepseek-v3.1").split("</think>5", mode="nothink", closed=True) == (None, "5")
 
@@ -123,6 +129,12 @@ def test_whole_and_stream_agree_however_the_text_is_cut(data: st.DataObject) -> 
         ("deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "deepseek-r1"),
         ("zai-org/GLM-4.6", "glm-4.5"),
         ("mistralai/Magistral-Small-2509", "magistral"),
+        ("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B", "deepseek-r1"),
+        ("zai-org/GLM-4.7", "glm-5"),
+        ("moonshotai/Kimi-K3", "kimi-k3"),
+        ("tencent/Hunyuan-A13B-Instruct", "hunyuan-a13b"),
+        ("nvidia/NVIDIA-Nemotron-Nano-9B-v2", "nemotron-nano-2"),
+        ("inclusionAI/Ling-flash-3.0", "ling-3"),
     ],
 )
 def test_model_names_are_known(model: str, name: str) -> None:

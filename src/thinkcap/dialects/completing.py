@@ -20,7 +20,9 @@ def completed(found: Dialect) -> Dialect:
     alike = max(family, key=lambda known: _likeness(known, found))
     made = replace(
         found,
-        name=alike.name if (alike.thinking, alike.close) == (found.thinking, found.close) else "",
+        name=alike.name
+        if all(getattr(alike, n) == getattr(found, n) for n in ("thinking", "close", "off"))
+        else "",
         sampling=found.sampling or (alike.sampling if _calls_alike(alike, found) else None),
         markers_special=alike.markers_special,
         end_of_turn=found.end_of_turn or alike.end_of_turn,

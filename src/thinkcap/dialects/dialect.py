@@ -129,7 +129,8 @@ class Dialect:
         # Who does not name what begins a call names it among what ends a thought.
         calls = _texts(self.tool_open) or tuple(m for m in _texts(*self.closes_implicitly) if m not in answers)
         wrappers = _texts(self.answer_open, self.answer_close, alone, header)
-        control = bool(self.markers_special) or _is_control(opening) or _is_control(self.close_tag)
+        # A sentence that opens a thought may be said in an answer, whatever closes the thought.
+        control = bool(self.markers_special) or _is_control(opening or self.close_tag)
         if header:
             # Messages with channels: what the user may see of a third channel is answer.
             wrappers += tuple(w.replace("final", "commentary") for w in _texts(alone) if "final" in w)

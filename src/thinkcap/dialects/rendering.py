@@ -55,8 +55,11 @@ class _Loose(Bounded, SandboxedEnvironment):
     """Lets a template append to its own lists, which some do; transformers' sandbox refuses that."""
 
 
+_EXTENSIONS = [_Generation, jinja2.ext.loopcontrols, jinja2.ext.do]
+
+
 def _environment(kind: type[Bounded]) -> Bounded:
-    env = kind(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols])
+    env = kind(trim_blocks=True, lstrip_blocks=True, extensions=_EXTENSIONS)
 
     def tojson(value: Any, ensure_ascii: bool = False, **layout: Any) -> str:
         return json.dumps(value, ensure_ascii=ensure_ascii, **layout)
@@ -78,6 +81,11 @@ _LOOSE = _environment(_Loose)
 
 def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
+
+
+def _in_parts(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    text = message.get("content")
+    return {**message, "content": [{"type": "text", "text": text}]} if isinstance(text, str) else message
 
 
 class Template:
@@ -105,7 +113,19 @@ class Template:
         **switches: Any,
     ) -> str | None:
         """The text, or None where the template raises, which may be anything, or takes more than it should."""
-        given = {"tools": tools, "documents": None, "add_generation_prompt": prompt, **self._tokens, **switches}
+        switches = {"tools": tools, "add_generation_prompt": prompt, **switches}
+        return self._render([_in_parts(m) for m in messages] if self._wants_parts else messages, switches)
+
+    @cached_property
+    def _wants_parts(self) -> bool:
+        """Contents must be lists of parts: a plain text is lost, or too much for the template."""
+        asked = user("Is anybody there?")
+        if asked["content"] in (self._render([asked], {}) or ""):
+            return False
+        return asked["content"] in (self._render([_in_parts(asked)], {}) or "")
+
+    def _render(self, messages: Sequence[Mapping[str, Any]], switches: Mapping[str, Any]) -> str | None:
+        given = {"tools": None, "documents": None, "add_generation_prompt": True, **self._tokens, **switches}
         for env, compiled in self._compiled:
             try:
                 with env.metered(self._meter):

@@ -20,6 +20,9 @@ _LEVELS = re.compile(r"effort|strength|level", re.IGNORECASE)
 _NO = frozenset(
     ["none", "off", "no_think", "nothink", "no_thinking", "disabled", "disable", "no", "false", "never"]
 )
+BUDGET = re.compile(r"budget|tokens", re.IGNORECASE)
+"""Arguments that bound a thought."""
+_SOME = 512
 _GIVEN = frozenset(["messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"])
 """Arguments that every renderer gives."""
 _END = 60
@@ -107,8 +110,8 @@ class Switching:
                 if said and isinstance(usual, str) and re.fullmatch(r"\w{1,12}", usual):
                     # A level that nothing is compared with, since it changes nothing.
                     said.append(usual)
-                if "budget" in name:
-                    yield from ((name, value) for value in (0, 512))
+                if BUDGET.search(name):
+                    yield from ((name, value) for value in (0, _SOME))
                 elif _LEVELS.search(name) and _has_low(said) and not self._is_flag(name):
                     yield from ((name, value) for value in dict.fromkeys(said) if isinstance(value, str))
                 else:
@@ -192,7 +195,9 @@ class Switching:
             return value.lower() in _NO or self._closes(texts[value])
         if isinstance(value, bool):
             return value is self._negative(name)
-        return value == 0 and "budget" in name and texts[value] != self.plain
+        # A text that says "0 tokens" where it said "512 tokens" bounds the thought and turns nothing off.
+        told = texts.get(_SOME, "").replace(str(_SOME), "0")
+        return value == 0 and bool(BUDGET.search(name)) and texts[value] not in (self.plain, told)
 
     def _negative(self, name: str) -> bool:
         """True turns thinking off: its name says so, or the thought that its prompt closes."""

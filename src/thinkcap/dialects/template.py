@@ -15,7 +15,7 @@ from thinkcap.dialects.completing import completed
 from thinkcap.dialects.conversations import ANSWER, QUESTION, SECOND, THOUGHT, said, shows
 from thinkcap.dialects.dialect import Dialect
 from thinkcap.dialects.rendering import Template, user
-from thinkcap.dialects.switching import HISTORY, Switching
+from thinkcap.dialects.switching import BUDGET, HISTORY, Switching
 from thinkcap.dialects.turns import NAMELESS_END, Turns
 
 
@@ -51,7 +51,7 @@ def _read(template: Template) -> Dialect:
         answer_close=turns.answer[1],
         end_of_turn=turns.end_of_turn,
         effort=prompt.effort,
-        native_budget=next((name for name in prompt.switches if "budget" in name), None),
+        native_budget=next((name for name in prompt.switches if BUDGET.search(name)), None),
         interleaved=turns.tool_turn is not None and not leaves_out,
         found_by="template",
         header=prompt.header or None,

@@ -235,6 +235,8 @@ class Turns:
         last = self.turn or self.template.render([user(QUESTION), said], prompt=False) or ""
         next_turn = self.template.render([user(QUESTION), said, user(SECOND)]) or ""
         for text, until in ((last, None), (next_turn, SECOND)):
+            if ANSWER not in text:
+                continue
             tail = text.rpartition(ANSWER)[2] if until is None else text.partition(ANSWER)[2].partition(until)[0]
             if self.answer[1]:
                 tail = tail.partition(self.answer[1].strip())[2] or tail
