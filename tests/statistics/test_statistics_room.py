@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOM = Path(__file__).parents[2] / "src" / "thinkcap" / "statistics"
-ALLOWED = {"numpy", "scipy", "thinkcap.core.errors"}
+ALLOWED = {"numpy", "thinkcap.core.errors"}
 
 
 def imports(path: Path) -> set[str]:

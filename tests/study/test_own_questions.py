@@ -55,6 +55,12 @@ def test_a_parquet_with_foreign_names(capsys: pytest.CaptureFixture[str]) -> Non
     assert "2 rows, all done already: nothing is generated" in capsys.readouterr().out
 
 
+def test_a_competition_from_a_folder_of_data(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "--task", "aime25", "--data", str(shared / "data"), "--limit", "1", *QUICK]) == 0
+    assert "aime25 on pebble, 1 questions" in capsys.readouterr().out
+    assert _rows()[0]["question"].startswith("aime25/")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
-from thinkcap.core.errors import ConfigError
-from thinkcap.tasks import load
+from thinkcap.cli import main
 
 GOOD = json.dumps({"question": "2 + 3?", "answer": "5", "kind": "number"}).encode()
 BAD: dict[str, tuple[str, bytes]] = {
@@ -33,6 +33,20 @@ BAD: dict[str, tuple[str, bytes]] = {
     "csv of nul bytes": ("x.csv", b"question,answer,kind\n\0,1,math"),
     "csv with an open quote": ("x.csv", b'question,answer,kind\n"?,1,math'),
     "csv with many columns": ("x.csv", b",".join(b"c%d" % i for i in range(20_000)) + b"\n1"),
+    "csv with a million columns": (
+        "x.csv",
+        b",".join(b"c%d" % i for i in range(1_000_000)) + b"\n" + b"," * 999_999,
+    ),
+    "jsonl with many columns": ("x.jsonl", json.dumps({f"c{i}": 1 for i in range(100_000)}).encode()),
+    "csv without a header": ("x.csv", b"What is 1 + 1?,2\nWhat is 2 + 2?,4\n"),
+    "csv that is a web page": ("x.csv", b"<!DOCTYPE html><html><body>" + b"Not found " * 500 + b"</body></html>"),
+    "csv that is a spreadsheet": ("x.csv", b"PK\x03\x04\x14\x00[Content_Types].xml"),
+    "csv that is packed": ("x.csv", gzip.compress(b"question,answer\n?,1")),
+    "csv that is parquet": ("x.csv", b"PAR1\x15\x04\x15"),
+    "a spreadsheet by its name": ("x.xlsx", b"PK\x03\x04"),
+    "a text by its name": ("x.txt", b"What is 1 + 1? 2"),
+    "a gold that is no number": ("x.jsonl", b'{"question": "?", "answer": NaN}'),
+    "a gold that is null": ("x.jsonl", b'{"question": "?", "answer": null}'),
     "csv without questions": ("x.csv", b"a,b\n1,2"),
     "csv with two columns of one name": ("x.csv", b"question,answer,answer\n?,1,2"),
     "csv with a gold missing": ("x.csv", b"question,answer\n?,1\n?,"),
@@ -51,12 +65,15 @@ BAD: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_ends_in_one_line(tmp_path: Path, name: str) -> None:
+def test_a_bad_file_ends_in_one_line(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     file, content = BAD[name]
     (tmp_path / file).write_bytes(content)
-    with pytest.raises(ConfigError) as caught:
-        load(str(tmp_path / file))
-    words = str(caught.value)
-    assert file in words
-    assert "\n" not in words
-    assert len(words) < 600
+    with pytest.raises(SystemExit) as end:
+        main(["study", "--task", str(tmp_path / file), "--dry-run"])
+    assert end.value.code == 2
+    printed, said = capsys.readouterr()
+    assert printed == ""
+    assert said.startswith("thinkcap: ")
+    assert file in said
+    assert said.count("\n") == 1
+    assert len(said) < 600

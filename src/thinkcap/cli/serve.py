@@ -11,6 +11,7 @@ import click
 from thinkcap.cli.served import StartLine, server_options
 from thinkcap.cli.terminal import say
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.extras import extra
 
 
 @click.command(name="serve", context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,13 +58,9 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
         return
     from thinkcap.calibrate.profile import profile_of
 
-    try:
+    with extra("serve", "serving"):
         from thinkcap.gateway.config import ServeConfig
         from thinkcap.gateway.server import run
-    except ModuleNotFoundError as err:
-        raise ConfigError(
-            f"serving needs '{err.name}', which is not installed; run: pip install 'thinkcap[serve]'"
-        ) from err
 
     given = {name: value for name, value in options.items() if value is not None}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.extras import extra
 from thinkcap.core.files import SHARED, replacing
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.diagnose.findings import ArmSummary
@@ -20,7 +21,8 @@ def write_picture(material: Material, path: Path) -> Path:
     """Three lines: no thinking, thinking, and the best method that was run."""
     if path.suffix.lower() not in _KINDS:
         raise ConfigError(f"a picture is written as {' or '.join(_KINDS)}, not '{path.suffix or path.name}'")
-    from matplotlib import rc_context
+    with extra("figures", "drawing a picture"):
+        from matplotlib import rc_context
 
     found = subjects(material, diagnose(material.records))[0].found
     title = f"{found.model} on {found.task}, n = {max(a.n for a in found.arms)}"

@@ -18,11 +18,10 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq, isotonic_regression
-from scipy.stats import norm
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Floats, Ints, chains
+from thinkcap.statistics.distributions import crossing, non_increasing, normal_above
 from thinkcap.statistics.precision import proportion
 
 FEW = 10
@@ -97,8 +96,8 @@ def _non_increasing(bins: Sequence[HazardBin]) -> tuple[float | None, ...]:
     known = [i for i, part in enumerate(bins) if part.per_token is not None]
     if not known:
         return tuple(None for _ in bins)
-    values = [bins[i].per_token or 0.0 for i in known]
-    fitted = isotonic_regression(values, weights=[bins[i].watched for i in known], increasing=False).x
+    values = np.array([bins[i].per_token or 0.0 for i in known])
+    fitted = non_increasing(values, np.array([bins[i].watched for i in known], dtype=np.float64))
     result: list[float | None] = [None] * len(bins)
     for i, value in zip(known, fitted, strict=True):
         result[i] = float(value)
@@ -158,11 +157,10 @@ def _weibull(t: Floats, weight: Floats, dead: Floats, deaths: float, n: int, bey
         total, _ = moments(k)
         return deaths * (math.log(k) - math.log(total / deaths) - k * scale) + (k - 1) * sum_logs - deaths
 
-    low, high = 1e-3, 1e3
-    shape = high if score(high) > 0 else (low if score(low) < 0 else float(brentq(score, low, high)))
+    shape = crossing(score, 1e-3, 1e3)
     gain = max(0.0, 2 * (profile(shape) - profile(1.0)))
     z = math.copysign(math.sqrt(gain), 1 - shape)
-    return DecreasingTest(shape, z, float(norm.sf(z)), n, int(deaths), beyond)
+    return DecreasingTest(shape, z, normal_above(z), n, int(deaths), beyond)
 
 
 def even_edges(lengths: Ints, bins: int = 12) -> list[int]:

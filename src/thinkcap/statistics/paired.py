@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -15,11 +15,10 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
-from scipy.stats import t as student
 
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.statistics.arrays import outcomes
+from thinkcap.statistics.distributions import binomial, crossing, student_quantile
 
 Label = TypeVar("Label", bound=Hashable)
 
@@ -45,7 +44,11 @@ def mcnemar_counts(only_first: int, only_second: int, n: int) -> McNemar:
     if min(only_first, only_second) < 0 or only_first + only_second > n:
         raise ConfigError(f"impossible discordant counts {only_first}:{only_second} of {n}")
     trials = only_first + only_second
-    p = 1.0 if trials == 0 else min(1.0, 2.0 * float(binom.cdf(min(only_first, only_second), trials, 0.5)))
+    p = (
+        1.0
+        if trials == 0
+        else min(1.0, 2.0 * float(binomial(trials, 0.5)[: min(only_first, only_second) + 1].sum()))
+    )
     return McNemar(n, only_first, only_second, p)
 
 
@@ -78,8 +81,8 @@ def interval_of(test: McNemar, level: float = 0.95) -> tuple[float, float]:
     b, c, n = test.only_first, test.only_second, test.n
     z = NormalDist().inv_cdf(0.5 + level / 2)
     seen = test.difference
-    low = _crossing(lambda d: _score(d, b, c, n) - z, -1.0, seen)
-    high = _crossing(lambda d: _score(d, b, c, n) + z, seen, 1.0)
+    low = crossing(lambda d: _score(d, b, c, n) - z, -1.0, seen)
+    high = crossing(lambda d: _score(d, b, c, n) + z, seen, 1.0)
     if test.p > 1 - level:
         low, high = min(low, 0.0), max(high, 0.0)
     return low, high
@@ -97,18 +100,6 @@ def _score(difference: float, b: int, c: int, n: int) -> float:
     return excess / math.sqrt(spread)
 
 
-def _crossing(distance: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function changes its sign; the end of the range where it does not."""
-    if distance(low) <= 0:
-        return low
-    if distance(high) >= 0:
-        return high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if distance(middle) > 0 else (low, middle)
-    return (low + high) / 2
-
-
 def difference(first: ArrayLike, second: ArrayLike, matched_by: str, *, level: float = 0.95) -> PairedDifference:
     """Test and interval of rows that somebody has already matched, and says how."""
     test = mcnemar(first, second)
@@ -120,7 +111,7 @@ def mean_difference(first: ArrayLike, second: ArrayLike, *, level: float = 0.95)
     apart = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     if len(apart) < 2:
         raise DataError(f"an interval of a mean difference needs two pairs or more, got {len(apart)}")
-    half = float(student.ppf(0.5 + level / 2, len(apart) - 1) * apart.std(ddof=1) / math.sqrt(len(apart)))
+    half = student_quantile(0.5 + level / 2, len(apart) - 1) * float(apart.std(ddof=1)) / math.sqrt(len(apart))
     return float(apart.mean()) - half, float(apart.mean()) + half
 
 
@@ -145,13 +136,12 @@ def mcnemar_power(n: int, only_first: float, only_second: float, alpha: float = 
     discordant = only_first + only_second
     if discordant == 0:
         return 0.0
-    trials = np.arange(n + 1)
-    chance = binom.pmf(trials, n, discordant)
+    chance = binomial(n, discordant)
     power = 0.0
-    for t in trials[chance > 1e-12]:
+    for t in np.flatnonzero(chance > 1e-12).tolist():
         wins = np.arange(t + 1)
-        p = np.minimum(1.0, 2.0 * binom.cdf(np.minimum(wins, t - wins), t, 0.5)) if t else np.ones(1)
-        power += float(chance[t] * binom.pmf(wins, t, only_first / discordant)[p <= alpha].sum())
+        p = np.minimum(1.0, 2.0 * np.cumsum(binomial(t, 0.5))[np.minimum(wins, t - wins)])
+        power += float(chance[t] * binomial(t, only_first / discordant)[p <= alpha].sum())
     return power
 
 

@@ -14,9 +14,9 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import beta
 
 from thinkcap.core.errors import ConfigError, DataError
+from thinkcap.statistics.distributions import beta_quantile
 
 FEW = 10
 """Right or wrong answers up to which Wilson's interval may cover far less than it claims (84 % for the first)."""
@@ -53,8 +53,7 @@ def proportion(k: int, n: int, level: float = 0.95) -> Proportion:
 
 def wilson(k: int, n: int, level: float = 0.95) -> Proportion:
     """The textbook interval; with few right or few wrong it covers too little, so reports use `proportion`."""
-    # Wilson, not Wald: at 197 of 200 Wald's upper end is 1.002. The closed form rather than
-    # scipy's binomtest, which also computes a p-value and costs a hundred times more per call.
+    # Wilson, not Wald: at 197 of 200 Wald's upper end is 1.002.
     _check(k, n, level)
     if n == 0:
         return Proportion(k, n, None, None, None, "wilson", level)
@@ -77,8 +76,8 @@ def clopper_pearson(k: int, n: int, level: float = 0.95) -> Proportion:
     if n == 0:
         return Proportion(k, n, None, None, None, "clopper-pearson", level)
     tail = (1 - level) / 2
-    low = 0.0 if k == 0 else float(beta.ppf(tail, k, n - k + 1))
-    high = 1.0 if k == n else float(beta.ppf(1 - tail, k + 1, n - k))
+    low = 0.0 if k == 0 else beta_quantile(tail, k, n - k + 1)
+    high = 1.0 if k == n else beta_quantile(1 - tail, k + 1, n - k)
     return Proportion(k, n, k / n, low, high, "clopper-pearson", level)
 
 

@@ -9,16 +9,16 @@ A chain that reached the cap is right-censored there, not a chain of that length
 
 from __future__ import annotations
 
-import warnings
+import math
 from dataclasses import dataclass
-from typing import Any
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import CensoredData, beta, ecdf, logrank, norm
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Bools, Floats, Ints, chains
+from thinkcap.statistics.distributions import beta_quantile, normal_above
 from thinkcap.statistics.precision import FEW
 
 _TINY = 1e-12
@@ -89,13 +89,8 @@ def _first(lengths: Floats, share: Floats, q: float) -> float | None:
     return float(lengths[reached[0]]) if reached.size else None
 
 
-def _censored(lengths: Ints, ended: Bools) -> CensoredData:
-    # scipy refuses an empty uncensored sample only later and obscurely; CensoredData itself takes it.
-    return CensoredData(uncensored=lengths[ended], right=lengths[~ended])
-
-
 def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survival:
-    """Kaplan-Meier by `scipy.stats.ecdf`, with log-log bands, widened where few chains have ended or are left.
+    """Kaplan-Meier with log-log bands (Greenwood), widened where few chains have ended or are left.
 
     Why log-log: linear Greenwood bands leave [0, 1] and undercover in the tails, where budgets are chosen.
     """
@@ -110,25 +105,26 @@ def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survi
         none = empty.astype(np.int64)
         early = np.sort(spent).astype(np.float64)
         return Survival(empty, empty, empty, empty, none, none, n, n, last, level, early)
-    curve = ecdf(_censored(spent, done))
-    times = np.asarray(curve.cdf.quantiles, dtype=np.float64)
-    share = np.asarray(curve.cdf.probabilities, dtype=np.float64)
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        # scipy warns where the formula has no value (F = 0 or 1); those ends are filled in below.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        bounds: Any = curve.cdf.confidence_interval(confidence_level=level, method="log-log")
-    low = np.asarray(bounds.low.probabilities, dtype=np.float64)
-    high = np.asarray(bounds.high.probabilities, dtype=np.float64)
     values, risk, died = _life_table(spent, done)
-    keep = np.isin(times, values[died > 0])
     only = died > 0
-    times, share, low, high = times[keep], share[keep], low[keep], high[keep]
-    risk, died = risk[only], died[only]
+    times, risk, died = values[only], risk[only], died[only]
+    share = np.asarray(1 - np.cumprod(1 - died / risk), dtype=np.float64)
+    low, high = _log_log(share, risk, died, level)
     low, high = _careful(share, low, high, risk, died, level)
     if share[-1] >= 1 - _TINY:
         low[-1], high[-1] = _all_ended(share, low, risk, level), 1.0
     early = np.sort(spent[spent < times[0]]).astype(np.float64)
     return Survival(times, share, low, high, risk, died, n, n - events, last, level, early)
+
+
+def _log_log(share: Floats, risk: Ints, died: Ints, level: float) -> tuple[Floats, Floats]:
+    """Bands on the scale of log(-log(1 - F)); without a value where all have ended, which is filled in later."""
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inner = np.log1p(-share)
+        spread = np.sqrt(np.cumsum(died / (risk * (risk - died)))) / np.abs(inner)
+        middle = np.log(-inner)
+        return 1 - np.exp(-np.exp(middle - z * spread)), 1 - np.exp(-np.exp(middle + z * spread))
 
 
 def _careful(
@@ -147,8 +143,11 @@ def _careful(
     few = np.minimum(ended, left) <= FEW + 0.5
     at, k, rest = inner[few], ended[few], left[few]
     tail = (1 - level) / 2
-    low[at] = np.minimum(low[at], beta.ppf(tail, k, rest + 1))
-    high[at] = np.maximum(high[at], beta.ppf(1 - tail, k + 1, rest))
+    exact = [
+        (beta_quantile(tail, e, o + 1), beta_quantile(1 - tail, e + 1, o)) for e, o in zip(k, rest, strict=True)
+    ]
+    lower, upper = np.array(exact).reshape(-1, 2).T
+    low[at], high[at] = np.minimum(low[at], lower), np.maximum(high[at], upper)
     return low, high
 
 
@@ -189,7 +188,7 @@ class LengthComparison:
 def compare(
     first_lengths: ArrayLike, first_ended: ArrayLike, second_lengths: ArrayLike, second_ended: ArrayLike
 ) -> LengthComparison:
-    """Stochastic dominance of two Kaplan-Meier curves with scipy's log-rank test."""
+    """Stochastic dominance of two Kaplan-Meier curves with the log-rank test."""
     a_len, a_end = chains(first_lengths, first_ended)
     b_len, b_end = chains(second_lengths, second_ended)
     if not a_end.any() or not b_end.any():
@@ -199,11 +198,7 @@ def compare(
     grid = np.union1d(a.lengths, b.lengths)
     grid = grid[grid <= until]
     gap = np.array([a.at(t) - b.at(t) for t in grid]) if grid.size else np.zeros(1)
-    with np.errstate(invalid="ignore"):
-        both = logrank(_censored(a_len, a_end), _censored(b_len, b_end))
-    # scipy's statistic is positive when the first sample ends sooner than expected: the second is longer.
-    # Where all ends tie it has no spread and no value: nothing tells the two apart.
-    z = float(both.statistic) if np.isfinite(both.statistic) else 0.0
+    z = _log_rank(a_len, a_end, b_len, b_end)
     violation = max(0.0, float(-gap.min()))
     return LengthComparison(
         until=until,
@@ -211,6 +206,18 @@ def compare(
         largest_violation=violation,
         dominates=violation <= _TINY,
         logrank_z=z,
-        logrank_p=float(norm.sf(z)),
-        logrank_p_two_sided=min(1.0, 2 * float(norm.sf(abs(z)))),
+        logrank_p=normal_above(z),
+        logrank_p_two_sided=min(1.0, 2 * normal_above(abs(z))),
     )
+
+
+def _log_rank(a_len: Ints, a_end: Bools, b_len: Ints, b_end: Bools) -> float:
+    """Positive when the first ends sooner than expected; 0 where all ends tie, which tells nothing apart."""
+    lengths, ended = np.concatenate((a_len, b_len)), np.concatenate((a_end, b_end))
+    values, risk, died = _life_table(lengths, ended)
+    first = len(a_len) - np.searchsorted(np.sort(a_len), values, side="left")
+    expected = float((first * died / risk).sum())
+    some = risk > 1
+    n, mine, d = risk[some].astype(np.float64), first[some], died[some]
+    spread = float((mine * (n - mine) * d * (n - d) / (n * n * (n - 1))).sum())
+    return (int(a_end.sum()) - expected) / math.sqrt(spread) if spread > 0 else 0.0

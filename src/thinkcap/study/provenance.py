@@ -19,7 +19,7 @@ from thinkcap.grading import Grader
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.plan import StudyPlan
 
-_PACKAGES = ("thinkcap", "xllamacpp", "aiohttp", "math-verify", "sympy", "numpy", "scipy")
+_PACKAGES = ("thinkcap", "xllamacpp", "aiohttp", "math-verify", "sympy", "numpy")
 
 
 def provenance(

@@ -79,6 +79,10 @@ def load(
             # Made in the seed's own order: shuffling them would make the pilot depend on the limit.
             seed = None
         return source.task(seed=seed, limit=limit, offset=offset)
+    if Path(name).suffix and Path(name).is_file():
+        raise ConfigError(
+            f"cannot read questions from '{name}'; save it as {', '.join(FILES[:-1])} or {FILES[-1]}"
+        )
     if ":" not in name:
         raise ConfigError(
             f"unknown task '{name}'{nearest(name, TASKS)}; or name a file ({', '.join(FILES)}), or module:task"

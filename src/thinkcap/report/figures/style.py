@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from thinkcap.core.extras import extra
 from thinkcap.core.files import SHARED, replacing
 
 # Okabe and Ito's colours.
@@ -18,8 +19,9 @@ DASHES = ("-", "--", ":", "-.")
 
 def new(title: str = "", x: str = "", y: str = "", width: float = 6.4, height: float = 4.0) -> tuple[Any, Any]:
     """A figure with one pair of axes and what stands at them, drawn without any display."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with extra("figures", "drawing a figure"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)

@@ -50,6 +50,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """Names of a column by what it is, the most telling first."""
 _OPTION = re.compile(r"(?:option|opt|op|choice|answer)?_?\(?([a-z])\)?")
 _SHOWN = 12
+_LONGEST = 40
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,14 @@ def find(names: Sequence[str], mapped: Mapping[str, str], where: str = "the file
         name = next((name for name in known if name in free), None)
         if name is not None:
             found[role] = free.pop(name)
-    seen = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    seen = ", ".join(name[:_LONGEST] for name in names[:_SHOWN]) + (
+        f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    )
     if "question" not in found and "messages" not in found:
+        first = " (the first line must name the columns)" if where.endswith((".csv", ".tsv")) else ""
         raise DataError(
             f"{where}: no column of questions among {seen}{_meant(free, 'question')}; "
-            f"name it: --map question=COLUMN"
+            f"name it: --map question=COLUMN{first}"
         )
     if "gold" not in found:
         raise DataError(

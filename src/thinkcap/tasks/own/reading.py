@@ -10,6 +10,7 @@ wanted `id`, `group`, `kind` and `form`. Every other column is kept with its que
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ from thinkcap.grading import extract
 from thinkcap.tasks.own.choices import Options, lettered, listed, written
 from thinkcap.tasks.own.columns import Columns, find
 from thinkcap.tasks.own.guess import KINDS, guessed
-from thinkcap.tasks.own.tables import SUFFIXES, Record, records
+from thinkcap.tasks.own.tables import MOST_COLUMNS, SUFFIXES, Record, records
 from thinkcap.tasks.task import Item, Source, asked, content_hash
 
 _MOST_FACTS = 64
@@ -51,6 +52,10 @@ def read(name: str, data: Path | None, *, columns: Mapping[str, str] = EMPTY, ki
     if not placed:
         raise DataError(f"{path} holds no questions")
     names = list(dict.fromkeys(key for _, record in placed for key in record))
+    if len(names) > MOST_COLUMNS:
+        raise DataError(
+            f"{path}: {len(names):,} columns; wanted {MOST_COLUMNS:,} at most, the same in each record"
+        )
     roles = _settled(find(names, columns, str(path)), columns, placed)
     options = [_options(record, roles) for _, record in placed]
     golds = [_gold(where, record, roles) for where, record in placed]
@@ -123,7 +128,8 @@ def _gold(where: str, record: Record, roles: Columns) -> str:
     if column not in record:
         raise DataError(f"{where}: '{column}' is missing; every question needs its gold answer")
     gold = record[column]
-    if not isinstance(gold, (str, int, float)) or str(gold).strip() == "":
+    known = isinstance(gold, str | int) or (isinstance(gold, float) and math.isfinite(gold))
+    if not known or str(gold).strip() == "":
         raise DataError(f"{where}: '{column}' is {_json(gold)}; wanted a text or a number")
     return str(gold)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,15 @@ from thinkcap.core.errors import DataError
 
 _LONGEST_CELL = 131_072
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+MOST_COLUMNS = 10_000
 Record = Mapping[str, Any]
+_OTHERS = {
+    b"PK\x03\x04": "a spreadsheet or an archive: save it as .csv, or unpack it",
+    b"\x1f\x8b": "packed with gzip: unpack it",
+    b"\x28\xb5\x2f\xfd": "packed with zstd: unpack it",
+    b"PAR1": "a Parquet file: name it .parquet",
+}
+"""What people rename, by its first bytes."""
 
 _DELIMITERS = ",;\t|"
 _LISTS = ("examples", "data", "questions", "rows", "items")
@@ -39,6 +48,11 @@ def records(path: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        head = file.read(8)
+    for mark, what in _OTHERS.items():
+        if head.startswith(mark):
+            raise DataError(f"{path} is {what}; wanted a table in UTF-8")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as err:
@@ -84,9 +98,11 @@ def _listed(path: Path, whole: list[Any]) -> Iterator[tuple[str, Record]]:
 def _object(where: str, record: Any) -> Record:
     if not isinstance(record, dict):
         raise DataError(f"{where}: a {type(record).__name__}; wanted an object with question and answer")
-    if any("\ud800" <= c <= "\udfff" for c in json.dumps(record, ensure_ascii=False)):
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError as err:
         # What no UTF-8 can hold, and so no request and no row.
-        raise DataError(f"{where}: half a surrogate pair (\\ud800 to \\udfff) is no character")
+        raise DataError(f"{where}: half a surrogate pair (\\ud800 to \\udfff) is no character") from err
     return record
 
 
@@ -99,7 +115,11 @@ def _delimited(path: Path, text: str, delimiter: str | None) -> Iterator[tuple[s
         names = [name.strip() for name in next(reader, [])]
         if not any(names):
             raise DataError(f"{path} line 1: empty; wanted a header row with question and answer")
-        twice = next((name for i, name in enumerate(names) if name and name in names[:i]), None)
+        if len(names) > MOST_COLUMNS:
+            raise DataError(
+                f"{path} line 1: {len(names):,} columns; wanted {MOST_COLUMNS:,} at most, a question in each line"
+            )
+        twice = next((name for name, count in Counter(names).items() if name and count > 1), None)
         if twice is not None:
             raise DataError(f"{path} line 1: two columns are named '{twice}'; give each its own name")
         for row in reader:
@@ -126,6 +146,8 @@ def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
 
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
+            if file.metadata.num_columns > MOST_COLUMNS:
+                raise DataError(f"{path}: {file.metadata.num_columns:,} columns; wanted {MOST_COLUMNS:,} at most")
             number = 0
             for batch in file.iter_batches(1024):
                 for record in batch.to_pylist():
