@@ -70,9 +70,8 @@ def test_an_error_inside_a_stream_carries_the_id() -> None:
     assert json.loads(last[6:])["error"]["request_id"] == "mine"
 
 
-@pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """Standard output, of which a thread may write while another reads."""
+def output(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Standard output that a thread may write while another reads it; pytest's own loses lines then."""
     found = io.StringIO()
     monkeypatch.setattr(sys, "stdout", found)
     return found
@@ -86,7 +85,8 @@ def lines(written: io.StringIO, wanted: int) -> list[str]:
     return written.getvalue().splitlines()
 
 
-def test_a_line_of_json_a_request(written: io.StringIO) -> None:
+def test_a_line_of_json_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = output(monkeypatch)
     key, line = new_key("alice")
     keys = {"alice": line.partition('"')[2].strip('"')}
     with gateway_running(ScriptedEngine(script), access_log="json", keys=keys) as (address, _):
@@ -111,7 +111,8 @@ def test_a_line_of_json_a_request(written: io.StringIO) -> None:
     assert SECRET not in written.getvalue()
 
 
-def test_plain_lines_are_one_line_each(written: io.StringIO) -> None:
+def test_plain_lines_are_one_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = output(monkeypatch)
     with gateway_running(ScriptedEngine(script), access_log="plain") as (address, _):
         client = Client(address)
         assert client.post(CHAT, json=body()).ok
