@@ -35,7 +35,8 @@ test: setup
 attack: setup
 	$(BIN)/python -m pytest -m "not servers" tests/attack tests/engines/test_client.py tests/engines/test_hostile.py tests/gateway/test_fuzz.py
 
-# Every dependency with its version and licence, and known advisories where pip-audit is installed.
+# Every dependency with its version and licence, a bill of materials in build/bom.json, and known advisories where
+# pip-audit is installed.
 audit: setup
 	$(BIN)/python bench/audit.py
 

@@ -39,6 +39,14 @@ class Visits:
         self._metrics = metrics
         self._access = access
         self._tracing = tracing
+        self._open: set[Visit] = set()
+        metrics.watch(
+            "tokens_in_flight", "Tokens that the caps of requests under way allow.", lambda: self.tokens_in_flight
+        )
+
+    @property
+    def tokens_in_flight(self) -> int:
+        return sum(visit.cap * visit.choices for visit in self._open)
 
     def begin(self, scope: Scope) -> Visit:
         carried = _carried(scope)
@@ -49,10 +57,12 @@ class Visits:
             visit.trace = self._tracing.begin(visit, carried)
         headers: Mapping[str, str] = carried if visit.trace is None else {**carried, **visit.trace.headers}
         CALL_CONTEXT.set(CallContext(headers, visit.called))
+        self._open.add(visit)
         return visit
 
     def end(self, visit: Visit) -> None:
         visit.ended = time.perf_counter()
+        self._open.discard(visit)
         if visit.model:
             visit.counted()
         if visit.trace is not None:
