@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
 
-FILE = re.compile(r"\b((?:bench|tests|training|docs|src)/[\w/.-]+\.(?:py|md|toml|json|svg|png|jsonl)\b)")
+FILE = re.compile(
+    r"\b((?:bench|tests|training|docs|src|deploy)/[\w/.-]+\.(?:py|md|toml|json|svg|png|jsonl|yaml|service)\b)"
+)
 
 
 def commands(text: str) -> Iterator[str]:
