@@ -107,6 +107,12 @@ SUITES = (
         60,
     ),
     Suite(
+        "traffic",
+        "100,000 lines of a batch without golds diagnosed; within 5 s on a quiet core",
+        "bench/traffic.py --lines {100000}",
+        10,
+    ),
+    Suite(
         "grading", "10,000 answers graded, and 1 MB of hostile text read", "bench/grading.py --count {10000}", 20
     ),
     Suite(

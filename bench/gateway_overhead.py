@@ -1,5 +1,5 @@
-"""What the gateway costs: requests/s, added latency, first chunk and memory, against LiteLLM's proxy and a bare
-pass-through, all in one run on one stub server.
+"""What the gateway costs, holding and watching: requests/s, added latency, first chunk and memory, against
+LiteLLM's proxy and a bare pass-through, all in one run on one stub server.
 
     python bench/gateway_overhead.py --litellm VENV/bin/litellm [--wire messages] [--seconds 5] [--json out.json]
 
@@ -238,6 +238,9 @@ def main() -> None:
         )
         serve = [sys.executable, "-m", "thinkcap", "serve", "--config", str(folder / "serve.toml")]
         begin("thinkcap", serve, port)
+        port = free_port()
+        watch = [sys.executable, "-m", "thinkcap", "serve", f"http://127.0.0.1:{up}", "--watch", "--anyone"]
+        begin("watch", [*watch, "--watch-journal", str(folder / "journal"), "--port", str(port)], port)
         if args.litellm:
             port = free_port()
             config = folder / "litellm.yaml"
@@ -292,9 +295,10 @@ def show(results: list[dict[str, Any]]) -> None:
     by = {(r["server"], r["stream"], r["connections"]): r for r in results}
     for (server, stream, connections), row in by.items():
         bare = by.get(("bare", stream, connections))
-        if server == "thinkcap" and bare is not None:
+        if server in ("thinkcap", "watch") and bare is not None:
             print(
-                f"thinkcap against the bare pass-through, {'stream' if stream else 'whole'}, {connections}: "
+                f"{'thinkcap --watch' if server == 'watch' else server} against the bare pass-through, "
+                f"{'stream' if stream else 'whole'}, {connections}: "
                 f"{row['requests_per_s'] / bare['requests_per_s']:.2f} of the requests/s, "
                 f"{row['cpu_us'] / bare['cpu_us']:.2f} times its processor time"
             )

@@ -2,5 +2,6 @@
 
 `diagnosis.diagnose(records)` is the door, `pairs` the only place where two arms are compared, `document` the JSON.
 Others import: `diagnosis`, `findings`, `document`, `pairs`, `passes`, `runs`, `routes`, `escalation`, `summary`,
-`traffic`, `simulating`; `verdict` alone also reads the findings of `gates`, `splitting`, `totals` and `transfer`.
+`traffic`, `simulating`, `shadow`, `labelled`;
+`verdict` alone also reads the findings of `gates`, `splitting`, `totals` and `transfer`.
 """

@@ -114,9 +114,11 @@ def diagnose(
             f"labels are of '{strange.pop()}', which has no answer in this log; name the log they are of"
         )
     found = configurations(records.arms)
-    comparisons = compare(found)
+    # Answers without a verdict are kept in arms by what is known of them, which makes no two runs.
+    judged = [one for one in found if one.arm.judged().n]
+    comparisons = compare(judged)
     groups = by_model_and_task(c.arm for c in found)
-    repeats, unpaired = _repeats(found)
+    repeats, unpaired = _repeats(judged)
     shown = tuple(findings(arms, comparisons.of(*key), draws=draws, seed=seed) for key, arms in groups.items())
     return Diagnosis(
         records.rows,
@@ -136,9 +138,7 @@ def diagnose(
 
 
 def _repeats(found: Sequence[Configuration]) -> tuple[tuple[RepeatedRun, ...], tuple[Refused, ...]]:
-    # Answers without a verdict are kept in arms by what is known of them, which makes no two runs.
-    judged = [one for one in found if one.arm.judged().n]
-    pairs = [(configuration.arm, other) for configuration in judged for other in configuration.others]
+    pairs = [(configuration.arm, other) for configuration in found for other in configuration.others]
     repeats: list[RepeatedRun] = []
     refused: list[Refused] = []
     for (one, two), outcome in zip(pairs, tested(pairs), strict=True):

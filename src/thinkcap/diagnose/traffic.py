@@ -112,8 +112,10 @@ def _kind(arm: Arm) -> tuple[str, bool]:
 
 
 def lengths_of(arms: Iterable[Arm]) -> tuple[Ints, Bools]:
-    """Lengths and ends of all answers without a verdict that have both."""
-    rows = _columns([a for a in arms if (a.verdict == UNJUDGED).all() and a.n and not is_shadow(a)])
+    """Lengths and ends of all answers without a verdict that have both; a policy's depend on the cap they had."""
+    rows = _columns(
+        [a for a in arms if (a.verdict == UNJUDGED).all() and a.n and a.policy not in ("hold", "shadow")]
+    )
     return rows.tokens[rows.whole], rows.ended[rows.whole] == 1
 
 

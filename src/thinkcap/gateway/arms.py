@@ -16,6 +16,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -42,6 +43,8 @@ class ArmCounts:
     """Per arm: requests by how they ended, tokens and seconds. Labels are ours alone, and few."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        # labels() takes a lock and builds a key each time; the combinations are few.
+        self._of: Callable[..., Any] = lru_cache(maxsize=64)(lambda metric, *values: metric.labels(*values))
         self._requests = Counter(
             "thinkcap_arm_requests", "Requests by arm and end.", ("arm", "end"), registry=registry
         )
@@ -58,10 +61,10 @@ class ArmCounts:
     def seen(self, one: Onlooker) -> None:
         found = one.outcome
         end = "left" if found is None else "failed" if found.failed else "empty" if found.empty else "answered"
-        self._requests.labels(one.arm, end).inc()
-        self._tokens.labels(one.arm).inc(sum(a.tokens or 0 for a in one.answers))
+        self._of(self._requests, one.arm, end).inc()
+        self._of(self._tokens, one.arm).inc(sum(a.tokens or 0 for a in one.answers))
         if found is not None:
-            self._seconds.labels(one.arm).observe(found.seconds)
+            self._of(self._seconds, one.arm).observe(found.seconds)
 
     def compared(self, how: Compared) -> None:
         self._compared.labels(how).inc()

@@ -52,6 +52,9 @@ def say(found: Diagnosis) -> Spoken:
         first = traffic.lost(open_rows)
         heads += [s.text for s in first]
         sentences += first
+        if open_rows.held:
+            # How long a policy's answers are depends on the cap they had, so they say nothing about others.
+            continue
         sentences += _about("What other caps would do", traffic.caps(open_rows))
         sentences += _about("Who loses answers", traffic.callers(open_rows))
         sentences += _about("What to do", traffic.advice(open_rows, labelled=bool(found.labelled)))

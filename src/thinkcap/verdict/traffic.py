@@ -26,18 +26,21 @@ def lost(found: Traffic) -> list[Sentence]:
         ]
     parts = []
     if found.cut.n:
-        parts.append(f"{found.cut.k} were cut by their cap ({percent(found.cut.value)})")
+        parts.append(f"{_were(found.cut.k)} cut by their cap ({percent(found.cut.value)})")
     if found.empty.n:
-        parts.append(f"{found.empty.k} were empty ({percent(found.empty.value)})")
+        parts.append(f"{_were(found.empty.k)} empty ({percent(found.empty.value)})")
     text = f"{name}of {times(found.rows, 'answer')} {' and '.join(parts)}."
     figures = named(found, "rows", "failed", cut=found.cut.k, empty=found.empty.k, lost=found.lost.k)
     if found.lost.k and found.all.tokens:
         share = found.on_lost.tokens / found.all.tokens
-        text += (
-            f" These {found.lost.k} took {percent(share)} of all tokens written{_money(found.on_lost, found.all)}."
-        )
+        these = f"These {found.lost.k}" if found.lost.k > 1 else "It"
+        text += f" {these} took {percent(share)} of all tokens written{_money(found.on_lost, found.all)}."
         figures |= {"tokens_lost": found.on_lost.tokens, "tokens": found.all.tokens, "money": found.on_lost.money}
     return [Sentence(text, figures)]
+
+
+def _were(count: int) -> str:
+    return f"{count} {'was' if count == 1 else 'were'}"
 
 
 def _money(part: Spent, whole: Spent) -> str:
