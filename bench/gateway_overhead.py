@@ -2,6 +2,7 @@
 LiteLLM's proxy and a bare pass-through, all in one run on one stub server.
 
     python bench/gateway_overhead.py --litellm VENV/bin/litellm [--wire messages] [--seconds 5] [--json out.json]
+    python bench/gateway_overhead.py --upstreams 8 --limits [--redis redis://localhost]
 
 The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out
 where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own). The stub and
@@ -211,18 +212,38 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def settings(ups: list[int], port: int, limits: bool, redis: str | None) -> str:
+    """A gateway that checks a key on every request, in front of one server or of several."""
+    urls = [f"http://127.0.0.1:{up}/v1" for up in ups]
+    found = f'model = "{urls[0]}"\n' if len(urls) == 1 else 'model = "stub"\n'
+    found += f'port = {port}\n[keys]\nbench = "{hashed(KEY)}"\n'
+    if redis:
+        found = f'redis = "{redis}"\n' + found
+    if limits or redis:
+        names = [f"{what}_per_{time}" for what in ("requests", "tokens") for time in ("minute", "day")]
+        found += "[limits]\n" + "".join(f"{name} = 1000000000\n" for name in names)
+    if len(urls) > 1:
+        found += "".join(f'[[upstreams]]\nurl = "{url}"\n' for url in urls)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--litellm", help="path of the litellm program")
     parser.add_argument("--wire", choices=PATHS, default="chat")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--upstreams", type=int, default=1, help="model servers behind each gateway")
+    parser.add_argument("--limits", action="store_true", help="limits of the key on, far away")
+    parser.add_argument("--redis", help="address of the Redis that counts them")
     args = parser.parse_args()
     # Whoever stops this stops the servers it started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
-        up = free_port()
-        stack.enter_context(running([sys.executable, str(HERE / "gateway_stub.py"), str(up)], up))
+        ups = [free_port() for _ in range(args.upstreams)]
+        for up in ups:
+            stack.enter_context(running([sys.executable, str(HERE / "gateway_stub.py"), str(up)], up))
+        up = ups[0]
         servers: dict[str, tuple[int, int]] = {"direct": (up, 0)}
 
         def begin(name: str, command: list[str], port: int, **env: str) -> None:
@@ -233,9 +254,7 @@ def main() -> None:
         port = free_port()
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         # Both gateways check a key on every request.
-        (folder / "serve.toml").write_text(
-            f'model = "http://127.0.0.1:{up}/v1"\nport = {port}\n[keys]\nbench = "{hashed(KEY)}"\n'
-        )
+        (folder / "serve.toml").write_text(settings(ups, port, args.limits, args.redis))
         serve = [sys.executable, "-m", "thinkcap", "serve", "--config", str(folder / "serve.toml")]
         begin("thinkcap", serve, port)
         port = free_port()
@@ -244,10 +263,12 @@ def main() -> None:
         if args.litellm:
             port = free_port()
             config = folder / "litellm.yaml"
-            config.write_text(
-                "model_list:\n- model_name: stub\n  litellm_params:\n    model: openai/stub\n"
+            entries = [
+                "- model_name: stub\n  litellm_params:\n    model: openai/stub\n"
                 f"    api_base: http://127.0.0.1:{up}/v1\n    api_key: sk-bench\n"
-            )
+                for up in ups
+            ]
+            config.write_text("model_list:\n" + "".join(entries))
             begin(
                 "litellm",
                 [args.litellm, "--config", str(config), "--port", str(port)],

@@ -113,7 +113,7 @@ class Gateway:
             body = await read_body(scope, receive, config.body_limit_bytes, config.arrival_timeout_s)
             call = wire.read(body, config.forward_unknown)
             served, forced = service.models.find(call.model)
-            self._check(call)
+            self._check(call, served)
         except Refusal as err:
             self.metrics.refused(err.code)
             await response.refuse(err)
@@ -132,7 +132,7 @@ class Gateway:
         try:
             call = wire.read(body, config.forward_unknown)
             served, forced = self.service.models.find(call.model)
-            self._check(call)
+            self._check(call, served)
             choice = self._choice(call, served, forced, call.cap or config.default_cap)
             if not served.short_way(call, choice):
                 job.question_of(call, served.engine)
@@ -140,9 +140,9 @@ class Gateway:
             return False
         return True
 
-    def _check(self, call: Call) -> None:
+    def _check(self, call: Call, served: Served) -> None:
         config = self.service.config
-        if call.media:
+        if call.media and served.passes_media:
             check_media(call.messages, config.media_hosts)
         cap = call.cap or config.default_cap
         if call.n * cap > config.tokens_limit:

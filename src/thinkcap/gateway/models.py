@@ -58,6 +58,11 @@ class Served:
     fleet: Fleet | None = None
     """Its servers, where there are several."""
 
+    @property
+    def passes_media(self) -> bool:
+        """Whether images would reach a server; by token ids alone they are refused by name."""
+        return self.relay is not None or self.engine.card.transport == "chat"
+
     def short_way(self, call: Call, choice: Choice) -> bool:
         """One call, nothing to count but what the server counts, nothing our passes would add."""
         if self.relay is None or call.raw is None or call.n > 1 or choice.spec.options:
