@@ -55,7 +55,8 @@ RARER: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "levels under a name that the template sets itself": (
         "{% set chosen_effort = reasoning_effort if reasoning_effort is defined "
-        "and reasoning_effort in ['low', 'high'] else 'max' %}{{ 'Effort: ' + chosen_effort + '\n' }}"
+        "and reasoning_effort != '' and reasoning_effort in ['low', 'high'] else 'max' %}"
+        "{{ 'Effort: ' + chosen_effort + '\n' }}"
         + _TURNS
         + "{% if add_generation_prompt %}{{ '[|assistant|]\n' }}{{ '<think>' if enable_thinking is not defined or "
         "enable_thinking else '<think></think>' }}{% endif %}",

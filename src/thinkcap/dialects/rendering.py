@@ -170,7 +170,7 @@ class Template:
                 values += [
                     v for side in sides for v in _constants(self._lists.get(getattr(side, "name", ""), side))
                 ]
-        return tuple(dict.fromkeys(v for v in values if isinstance(v, str | bool | int)))
+        return tuple(dict.fromkeys(v for v in values if isinstance(v, str | bool | int) and v != ""))
 
     @cached_property
     def _lists(self) -> dict[str, nodes.Node]:
