@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from thinkcap.notebook import cell_line
@@ -46,7 +47,8 @@ def watching(wanted: bool | None) -> Iterator[Watcher | None]:
         before, after = ("\r\x1b[K", "") if live else ("", "\n")
 
         def write(text: str) -> None:
-            sys.stderr.write(before + text + after)
+            # A line that wraps could not be taken back.
+            sys.stderr.write(before + (text[: get_terminal_size().columns - 1] if live else text) + after)
             sys.stderr.flush()
 
         try:

@@ -37,6 +37,11 @@ def span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def counted(count: int, thing: str) -> str:
+    """`1 question`, `1,200 questions`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def progress_text(progress: Progress) -> str:
     """One line; the time left is told by the tokens still to be written."""
     spent = max(1e-6, time.monotonic() - progress.started)
@@ -62,9 +67,8 @@ def result_text(summary: Mapping[str, Any], folder: Path) -> str:
     )
     blocks.append(f"{generated:,} tokens generated{ratio}")
     if summary["failed"]:
-        blocks.append(
-            f"{summary['failed']:,} rows failed (not counted as wrong); run the same command to retry them"
-        )
+        failed = counted(summary["failed"], "row")
+        blocks.append(f"{failed} failed (not counted as wrong); run the same command to retry them")
     blocks.append(f"report: {folder / 'report.html'}{said_of(folder)}")
     return "\n\n".join(blocks)
 
@@ -84,9 +88,11 @@ def task_blocks(summary: Mapping[str, Any], task: str) -> list[str]:
 def heading(cells: Sequence[Mapping[str, Any]]) -> str:
     """What the numbers of a task's table are."""
     asked = sorted({cell["n"] for cell in cells})
-    count = f"{asked[-1]:,} questions" if len(asked) == 1 else f"{asked[0]:,} to {asked[-1]:,} questions"
-    if any("seeds" in cell for cell in cells):
-        count = count.replace("questions", "answers over all seeds")
+    several = any("seeds" in cell for cell in cells)
+    count = ("" if len(asked) == 1 else f"{asked[0]:,} to ") + counted(
+        asked[-1], "answer" if several else "question"
+    )
+    count += " over all seeds" if several else ""
     return f"{cells[0]['task']} on {cells[0]['model']}, {count}: right answers in %, with 95 % interval"
 
 

@@ -3,6 +3,8 @@ package is missing."""
 
 from __future__ import annotations
 
+import io
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -18,8 +20,10 @@ from thinkcap.api import StudyOptions, read_study, run_study
 from thinkcap.core.errors import ConfigError, EngineTimeout
 from thinkcap.core.sync import wait
 from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.progress import watching
 from thinkcap.studied import Studied
 from thinkcap.study.config import StudyConfig
+from thinkcap.study.run import Progress
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +121,40 @@ def test_python_values_say_the_same_as_words(monkeypatch: pytest.MonkeyPatch) ->
     assert from_options(StudyConfig(), words) == from_options(StudyConfig(), values)
     everything = from_options(StudyConfig(), {"policies": "all"})
     assert from_options(StudyConfig(), {"policies": ["all"]}) == everything
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stream", "lines"),
+    [
+        (None, Terminal(), ["5 of 9 rows, 0 tokens/", "9 of 9 rows, 0 tokens/"]),
+        (None, io.StringIO(), []),
+        (
+            True,
+            io.StringIO(),
+            ["5 of 9 rows, 0 tokens/s, 40 s left, 2 hosts", "9 of 9 rows, 0 tokens/s, 2 hosts"],
+        ),
+        (False, Terminal(), []),
+    ],
+)
+def test_progress_is_one_line_that_fits_where_somebody_looks(
+    wanted: bool | None, stream: io.StringIO, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "23")
+    monkeypatch.setattr(sys, "stderr", stream)
+    with watching(wanted) as watch:
+        if watch:
+            progress = Progress(total=9, done=5, where=lambda: "2 hosts", left=lambda: 40.0)
+            watch(progress)
+            progress.done = 6
+            watch(progress)  # too soon after the last
+            progress.done = 9
+            watch(progress)
+    assert [line for line in re.split(r"\r\x1b\[K|\n", stream.getvalue()) if line] == lines
 
 
 SCRIPT = """

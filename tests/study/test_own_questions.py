@@ -57,7 +57,7 @@ def test_a_parquet_with_foreign_names(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_competition_from_a_folder_of_data(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", "--task", "aime25", "--data", str(shared / "data"), "--limit", "1", *QUICK]) == 0
-    assert "aime25 on pebble, 1 questions" in capsys.readouterr().out
+    assert "aime25 on pebble, 1 question:" in capsys.readouterr().out
     assert _rows()[0]["question"].startswith("aime25/")
 
 

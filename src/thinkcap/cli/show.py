@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
+from shutil import get_terminal_size
 
 from thinkcap.api import run_study
 from thinkcap.cli.served import StartLine
 from thinkcap.cli.terminal import REWRITE, say
 from thinkcap.core.sync import wait
 from thinkcap.progress import now_and_then
+from thinkcap.shown import counted
 from thinkcap.studied import Studied
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import Estimate
@@ -43,7 +45,9 @@ class _Line:
         self._open = False
 
     def write(self, text: str) -> None:
-        say(text, nl=not self.live, err=True, before=REWRITE if self.live else "")
+        # A line that wraps could not be taken back.
+        shown = text[: get_terminal_size().columns - 1] if self.live else text
+        say(shown, nl=not self.live, err=True, before=REWRITE if self.live else "")
         self._open = self.live
 
     def end(self) -> None:
@@ -53,7 +57,7 @@ class _Line:
 
 
 def estimate_text(found: Estimate) -> str:
-    asked = f"{found.questions:,} questions, {found.rows:,} rows"
+    asked = f"{counted(found.questions, 'question')}, {counted(found.rows, 'row')}"
     if found.rows_done == found.rows:
         return "\n".join([*found.notes, f"{asked}, all done already: nothing is generated"])
     done = f" ({found.rows_done:,} done already)" if found.rows_done else ""
