@@ -154,6 +154,24 @@ def test_streamed_and_whole_answers_are_the_same(client: Client) -> None:
             assert found[-1]["thinkcap"] == whole["thinkcap"]
 
 
+def test_trials_are_charged_and_never_shown() -> None:
+    """A thought of lines; after a forced close the model says 41, and says so surely."""
+
+    def lines(prompt: str) -> str:
+        turn = prompt.rpartition("[assistant]")[2]
+        return "41\n" if "</think>" in turn else "<think>" + "one step\n" * 6 + "</think>#### 42"
+
+    request = body(max_tokens=400, thinkcap={"policy": "settle(at=line,last=9)", "kind": "number"})
+    with gateway_running(ScriptedEngine(lines)) as (address, _):
+        found = events(Client(address), {**request, "stream_options": {"include_usage": True}})
+    about, usage = found[-2]["thinkcap"], found[-1]["usage"]
+    assert joined(found, "content") == "#### 42"
+    assert joined(found, "reasoning_content") == "one step\n" * 5 + "one step"
+    tried = [stage["tokens"] for stage in about["stages"] if stage["stage"] == "trial"]
+    assert (about["trials"], about["trial_tokens"]) == (len(tried), sum(tried)) == (6, sum(tried))
+    assert usage["completion_tokens"] == about["tokens"] <= 400
+
+
 @pytest.mark.parametrize(
     ("wish", "names"),
     [

@@ -20,6 +20,9 @@ from thinkcap.gateway.refusal import Refusal
 
 encode = msgspec.json.Encoder().encode
 DONE = b"data: [DONE]\n\n"
+_NOTES = ("votes", "agree", "rounds", "converged", "trials", "trial_tokens", "stopped")
+_NOTES += ("guessed", "drafted", "json_closed")
+"""What policies note down of an answer and callers are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +92,7 @@ class Finished:
             found["over_cap"] = self.over_cap
         if self.json_complete is not None:
             found["json_complete"] = self.json_complete
-        notes = {
-            k: v
-            for k, v in answer.notes.items()
-            if k in ("votes", "agree", "rounds", "converged", "guessed", "drafted", "json_closed")
-        }
-        return {**found, **notes}
+        return {**found, **{k: v for k, v in answer.notes.items() if k in _NOTES}}
 
 
 class Encoder(Protocol):

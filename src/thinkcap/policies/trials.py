@@ -85,6 +85,7 @@ class Thought:
         """Nothing more can be written: it has ended, closed itself, or used up its share."""
         self._cap, self._spent = cap, 0
         self._here: tuple[Span, ...] = ()
+        self._newest: Completion | None = None
         self._forced = 0
 
     @property
@@ -115,6 +116,7 @@ class Thought:
             Request(self.question, "think", budget, "think", "answer", keep, prefill=begun, stop_at=tuple(stop_at))
         )
         self._spent += piece.charged
+        self._newest = piece
         self.chain = stages.joined(self.chain, piece) if self.chain else piece
         self._here = (*begun, piece.before) if piece.before is not None else (self.chain.span(),)
         reached = piece.generated == budget and most == budget
@@ -159,7 +161,8 @@ class Thought:
         if stopped:
             told["stopped"] = self.length
         if chain is not None and chain.ended:
-            return Answer(chain.answer, "think", chain, notes=told)
+            # Of the steps this one gave the answer, which is on show already.
+            return Answer(chain.answer, "think", self._newest, notes=told)
         closed = chain is not None and chain.answer is not None
         own = (chain.span(),) if chain and closed else self._here
         prefill: tuple[Span | str, ...] = own if closed else (*own, self.prompts.close)
