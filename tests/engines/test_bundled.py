@@ -75,7 +75,7 @@ async def test_the_answer_follows_a_thought_closed_by_force() -> None:
 
 async def test_a_live_race_pays_for_what_was_written() -> None:
     engine = await open_engine("bundled", concurrency=6)
-    raced = await checked_race(engine, 2)
+    raced = await checked_race(engine, 1)
     await engine.aclose()
     assert 0 < raced.charged <= raced.whole
 

@@ -33,7 +33,7 @@ class Raced:
 
 async def checked_race(engine: Engine, n: int, wanted: int = 1) -> Raced:
     """A live race of sampled thoughts: the shortest win, the others pay for what had come of them."""
-    question, hot = asked(n), Sampling(1.0, 1.0)
+    question, hot = asked(n), Sampling(1.5, 1.0)
     lanes = [Request(question, "think", 400, "sample", sampling=hot, sample=i) for i in range(LANES)]
 
     def race() -> Flow:

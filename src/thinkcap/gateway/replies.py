@@ -20,8 +20,20 @@ from thinkcap.gateway.refusal import Refusal
 
 encode = msgspec.json.Encoder().encode
 DONE = b"data: [DONE]\n\n"
-_NOTES = ("votes", "agree", "rounds", "converged", "trials", "trial_tokens", "stopped")
-_NOTES += ("guessed", "drafted", "json_closed")
+_NOTES = frozenset(
+    [
+        "votes",
+        "agree",
+        "rounds",
+        "converged",
+        "trials",
+        "trial_tokens",
+        "stopped",
+        "guessed",
+        "drafted",
+        "json_closed",
+    ]
+)
 """What policies note down of an answer and callers are told."""
 
 
