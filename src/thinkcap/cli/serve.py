@@ -33,6 +33,11 @@ from thinkcap.core.extras import extra
 @click.option("--anyone", is_flag=True, default=None, help="Listen beyond the loopback without keys.")
 @click.option("--log-requests", is_flag=True, default=None, help="Write requests to the log.")
 @click.option("--access-log", metavar="FORMAT", help="A line a request on standard output: json, plain or off.")
+@click.option(
+    "--cluster", metavar="WHERE", help="Gateways as replicas on a Ray cluster: auto, local or HOST:PORT."
+)
+@click.option("--min-replicas", type=int, help="With --cluster: never fewer gateways.")
+@click.option("--max-replicas", type=int, help="With --cluster: never more gateways.")
 @click.option("--otlp", metavar="URL", help="OpenTelemetry collector for spans; env: as OTEL_EXPORTER_OTLP_* say.")
 @click.option("--watch", is_flag=True, default=None, help="Change nothing, pass everything on, keep a journal.")
 @click.option("--watch-journal", help="Folder of the journal; thinkcap-journal unless told otherwise.")
@@ -69,7 +74,8 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
         return found.changed({**given, **({"model": list(model)} if model else {})})
 
     config = read()
-    _check_address(config.host, config.port)
+    if not config.cluster:
+        _check_address(config.host, config.port)
     for one in config.models:
         # The profile that comes with the bundled model is for the embedded engine.
         profile = profile_of("" if one.serve_with else one.address, one.profile)

@@ -42,7 +42,7 @@ async def open_engine(
     `actors` the cluster is filled, nodes that join later included; `cpus` and `gpus` are for one actor."""
     if actors < 0 or cpus < 0 or gpus < 0 or not cpus + gpus:
         raise ConfigError("actors, cpus and gpus cannot be negative, and an actor needs a CPU or a GPU")
-    started = await asyncio.to_thread(_connect, cluster)
+    started = await asyncio.to_thread(connect, cluster)
     demand = {"CPU": cpus, "GPU": gpus}
     pool = ActorPool(model, _for_actor(model, options, cpus, timeout_s), demand, actors, timeout_s)
     try:
@@ -53,7 +53,7 @@ async def open_engine(
     except BaseException:
         await pool.aclose()
         if started:
-            await asyncio.to_thread(_disconnect)
+            await asyncio.to_thread(disconnect)
         raise
 
 
@@ -67,7 +67,7 @@ def _for_actor(model: str, options: dict[str, Any], cpus: float, timeout_s: floa
     return {"timeout_s": timeout_s, **options} if kind == "openai" else options
 
 
-def _connect(cluster: str) -> bool:
+def connect(cluster: str) -> bool:
     """Joins the cluster; says whether it was not joined before."""
     try:
         import ray
@@ -85,7 +85,7 @@ def _connect(cluster: str) -> bool:
     return True
 
 
-def _disconnect() -> None:
+def disconnect() -> None:
     import ray
 
     ray.shutdown()
@@ -132,7 +132,7 @@ class Clustered:
     async def aclose(self) -> None:
         await self._pool.aclose()
         if self._started:
-            await asyncio.to_thread(_disconnect)
+            await asyncio.to_thread(disconnect)
 
     async def _ask(self, call: Callable[[ActorSlot], Any], about: str | None, weight: int = 0) -> Any:
         import ray

@@ -187,6 +187,15 @@ class ServeConfig:
     """Where spans go: a collector's http://host:4318, or `env` for OTEL_EXPORTER_OTLP_ENDPOINT. Empty: nowhere."""
     otlp_sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
     """Share of the traces begun here that are kept; a client's own trace is kept where the client keeps it."""
+    cluster: str = ""
+    """`auto`, `local` or the address of a Ray cluster on which gateways are replicas; empty: one, here."""
+    min_replicas: Positive = 1
+    max_replicas: Positive = 4
+    replica_tokens: Positive = 2**16
+    """A replica for so many tokens that the caps of requests under way allow."""
+    replica_cpus: Annotated[float, Meta(ge=0, le=4096)] = 1.0
+    grow_after_s: Seconds = 10.0
+    shrink_after_s: Seconds = 300.0
     watch: bool = False
     """Change nothing: pass everything on to the one model server and keep a journal of it (docs/watch.md)."""
     watch_journal: Text = "thinkcap-journal"

@@ -109,6 +109,11 @@ def run(
     `tell` gets the banner once it listens, `starts` how the servers come up that it is to start. With `again`, a
     SIGHUP has the settings read once more.
     """
+    if config.cluster:
+        from thinkcap.gateway.on_ray import run_on_cluster
+
+        run_on_cluster(config, tell)
+        return True
     _allow_connections()
     with asyncio.Runner(loop_factory=_loop()) as runner:
         return runner.run(serve(config, tell, starts, again))

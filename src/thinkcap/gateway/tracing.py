@@ -122,6 +122,8 @@ class RequestSpans:
 
     def end(self, visit: Visit) -> None:
         span = self._span
+        if not span.is_recording():
+            return
         span.update_name(f"{self._operation} {visit.model}".rstrip())
         span.set_attributes(_of_request(visit, self._operation))
         if visit.code or visit.status >= 400:

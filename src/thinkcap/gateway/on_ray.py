@@ -1,0 +1,164 @@
+"""Gateways as replicas of a Ray Serve deployment: Ray's proxies take requests, Ray starts and replaces replicas.
+
+    thinkcap serve http://10.0.0.5:8000/v1 --cluster auto --max-replicas 8
+
+A replica is a whole gateway, as `thinkcap serve` makes one, without a port. It tells Ray how many tokens the caps
+of its requests allow, and Ray has one replica for every `replica_tokens` of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import signal
+import threading
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from thinkcap.core.errors import ConfigError
+from thinkcap.engines.ray import connect, disconnect
+from thinkcap.gateway.app import Gateway
+from thinkcap.gateway.config import ServeConfig
+from thinkcap.gateway.metrics import Metrics
+from thinkcap.gateway.models import open_models
+
+APPLICATION = "thinkcap"
+_TOKENS = "tokens_in_flight"
+_PLACES = 4096
+"""Requests a replica takes, at work and in its own queue; Ray's default of five is meant for models."""
+
+
+class GatewayReplica:
+    """What runs inside a replica. Ray calls every method."""
+
+    # Ray awaits it.
+    async def __init__(self, config: ServeConfig) -> None:  # type: ignore[misc]
+        metrics = Metrics()
+        self._models = await open_models(config, metrics)
+        self._gateway = Gateway(config, self._models, metrics)
+
+    def __serve_build_asgi_app__(self) -> ASGIApp:
+        return _unnamed(self._gateway)
+
+    async def record_autoscaling_stats(self) -> dict[str, float]:
+        return {_TOKENS: float(self._gateway.service.visits.tokens_in_flight)}
+
+    async def __del__(self) -> None:
+        await self._models.aclose()
+
+
+def _unnamed(gateway: Gateway) -> ASGIApp:
+    """Without the request's id on its answer: Ray's proxy makes or takes it, hands it on, and adds it itself."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        async def without_id(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [(n, v) for n, v in message["headers"] if n != b"x-request-id"]
+            await send(message)
+
+        await gateway(scope, receive, without_id)
+
+    return app
+
+
+class ByTokens:
+    """Ray's question how many replicas there should be; delays, limits and smoothing are Ray's."""
+
+    def __init__(self, tokens: int) -> None:
+        self._tokens = tokens
+
+    def __call__(self, context: Any) -> tuple[int, dict[str, Any]]:
+        told: Mapping[Any, float] = context.aggregated_metrics.get(_TOKENS, {})
+        return max(1, math.ceil(sum(told.values()) / self._tokens)), {}
+
+
+def run_on_cluster(config: ServeConfig, tell: Callable[[str], None] = lambda _: None) -> None:
+    """Deploys the gateway, waits to be told to stop, and takes it away again."""
+    _check(config)
+    _import_serve()
+    stop = threading.Event()
+    started = connect(config.cluster)
+    try:
+        _deploy(config)
+        # Only now: joining a cluster sets handlers of Ray's own, which would end this at once.
+        for sort in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sort, lambda *_: stop.set())
+        tell(
+            f"thinkcap serves at http://{config.host}:{config.port}/v1 on Ray cluster '{config.cluster}': "
+            f"{config.min_replicas} to {config.max_replicas} gateways, one for every {config.replica_tokens} "
+            f"tokens under way"
+        )
+        stop.wait()
+    finally:
+        _remove()
+        if started:
+            disconnect()
+
+
+def _import_serve() -> None:
+    """Before anything is started: without its packages nothing else makes sense."""
+    try:
+        import ray.serve  # noqa: F401
+    except ImportError as err:
+        raise ConfigError(
+            f"serving on a cluster needs an extra: pip install 'thinkcap[ray-serve]' ({err})"
+        ) from err
+
+
+def _deploy(config: ServeConfig) -> None:
+    from ray import serve
+    from ray.exceptions import RayError
+    from ray.serve.config import AutoscalingConfig, AutoscalingPolicy, HTTPOptions, ProxyLocation
+
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    replicas = serve.deployment(
+        serve.ingress()(GatewayReplica),
+        name="gateway",
+        max_ongoing_requests=_PLACES,
+        ray_actor_options={"num_cpus": config.replica_cpus},
+        graceful_shutdown_timeout_s=max(1.0, config.drain_s),
+        autoscaling_config=AutoscalingConfig(
+            min_replicas=config.min_replicas,
+            max_replicas=config.max_replicas,
+            upscale_delay_s=config.grow_after_s,
+            downscale_delay_s=config.shrink_after_s,
+            look_back_period_s=3 * config.grow_after_s,
+            policy=AutoscalingPolicy(policy_function=ByTokens, policy_kwargs={"tokens": config.replica_tokens}),
+        ),
+    )
+    try:
+        serve.start(
+            proxy_location=ProxyLocation.EveryNode,
+            http_options=HTTPOptions(host=config.host, port=config.port, keep_alive_timeout_s=75),
+        )
+        serve.run(replicas.bind(config), name=APPLICATION, route_prefix="/")
+    except (RuntimeError, RayError) as err:
+        said = [line.strip() for line in str(err).splitlines() if line.strip()]
+        raise ConfigError(
+            f"the gateway could not be deployed on Ray cluster '{config.cluster}': {said[-1] if said else err}; "
+            f"the logs of Ray Serve say more"
+        ) from err
+
+
+def _remove() -> None:
+    from ray import serve
+
+    serve.delete(APPLICATION)
+
+
+def _check(config: ServeConfig) -> None:
+    if config.watch:
+        raise ConfigError("--watch keeps a journal on one machine, and replicas come and go; leave out --cluster")
+    if config.port == 0:
+        raise ConfigError("port 0 is any free port, and Ray's proxies must all have the same; name a port")
+    if config.min_replicas > config.max_replicas:
+        raise ConfigError(
+            f"min_replicas of {config.min_replicas} is more than max_replicas of {config.max_replicas}"
+        )
+    if any(one.serve_with for one in config.models):
+        raise ConfigError(
+            "serve_with starts a server beside the gateway, and there may be many gateways; start it yourself, "
+            "and name its address"
+        )

@@ -1,0 +1,199 @@
+"""Gateways on a Ray cluster: from one replica to four and back under load, a node killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from running import app_running
+from started import free_port
+from stub import Stub
+
+pytest.importorskip("ray.serve", reason="needs Ray Serve: pip install 'thinkcap[ray-serve]'", exc_type=ImportError)
+
+SRC = Path(__file__).parents[2] / "src"
+PATIENCE_S = 240
+LANES = 12
+SETTINGS = """
+model = "{server}/v1#stub"
+cluster = "{cluster}"
+port = {port}
+max_replicas = 4
+replica_tokens = 2500
+replica_cpus = 0.1
+grow_after_s = 4
+shrink_after_s = 4
+drain_s = 10
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head without room for replicas and two nodes, all separate processes."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(SRC), os.environ.get("PYTHONPATH")])))
+    # Replicas report every ten seconds unless told otherwise.
+    patch.setenv("RAY_SERVE_REPLICA_AUTOSCALING_METRIC_PUSH_INTERVAL_S", "1")
+    made = Cluster()
+    try:
+        fast = {"health_check_period_ms": 1000, "health_check_failure_threshold": 5}
+        made.add_node(num_cpus=0, include_dashboard=False, _system_config=fast)
+        for _ in range(2):
+            made.add_node(num_cpus=1)
+        ray.init(address=made.address, log_to_driver=False, logging_level="error")
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+        patch.undo()
+
+
+@dataclass
+class Asked:
+    began: float
+    error: str = ""
+
+
+class Load:
+    """Twelve clients that ask one thing after another, every second answer as a stream, and never try again."""
+
+    def __init__(self, address: str) -> None:
+        self._client = openai.OpenAI(base_url=address, api_key="unused", max_retries=0, timeout=120)
+        self.asked: list[Asked] = []
+        self._over = threading.Event()
+        self._lanes = ThreadPoolExecutor(LANES)
+
+    def __enter__(self) -> Load:
+        self._running = [self._lanes.submit(self._lane, lane) for lane in range(LANES)]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for lane in self._running:
+            lane.result(PATIENCE_S)
+        self._lanes.shutdown()
+
+    def _lane(self, number: int) -> None:
+        while not self._over.is_set():
+            one = Asked(time.monotonic())
+            self.asked.append(one)
+            try:
+                assert self.answer(number % 2 == 0) == "the answer is 42 ."
+            except (openai.APIError, AssertionError) as err:
+                one.error = f"{type(err).__name__}: {err} {err.__cause__!r}"
+
+    def answer(self, stream: bool) -> str:
+        messages: Any = [{"role": "user", "content": "2?"}]
+        asked: Any = {"model": "stub", "messages": messages, "max_tokens": 1000}
+        if not stream:
+            return str(self._client.chat.completions.create(**asked).choices[0].message.content)
+        chunks = self._client.chat.completions.create(stream=True, **asked)
+        return "".join(c.choices[0].delta.content or "" for c in chunks if c.choices).strip()
+
+
+def replicas() -> int:
+    from ray import serve
+
+    found = serve.status().applications.get("thinkcap")
+    return int(found.deployments["gateway"].replica_states.get("RUNNING", 0)) if found else -1
+
+
+def kill_busy_node(cluster: Any) -> None:
+    """As when a machine loses its power: whatever runs on the node with most replicas is gone at once."""
+    from ray._private.state import actors
+
+    alive = [actor for actor in actors().values() if actor["State"] == "ALIVE"]
+    places = [actor["Address"]["NodeID"] for actor in alive if "ServeReplica" in actor["ActorClassName"]]
+    node = max(cluster.worker_nodes, key=lambda node: places.count(node.node_id))
+    # Its own daemon first, which would start them again.
+    cluster.remove_node(node, allow_graceful=False)
+    there = [actor["Pid"] for actor in alive if actor["Address"]["NodeID"] == node.node_id]
+    for pid in there:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    # A process that was killed gives its memory back before its sockets; a busy machine takes a while.
+    wait_for(lambda: not any(map(has_sockets, there)), "the node's processes did not end")
+
+
+def has_sockets(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for(what: Callable[[], bool], why: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < deadline, why
+        time.sleep(0.5)
+
+
+def test_replicas_come_and_go_with_the_tokens_and_a_killed_node_loses_only_what_it_had_begun(
+    cluster: Any, tmp_path: Path
+) -> None:
+    port = free_port()
+    config, log = tmp_path / "serve.toml", tmp_path / "log"
+    with app_running(Stub(delay_s=0.1)) as server, log.open("wb") as out:
+        config.write_text(SETTINGS.format(server=server, cluster=cluster.address, port=port))
+        words = [sys.executable, "-m", "thinkcap", "serve", "--config", str(config)]
+        command = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
+        try:
+            wait_for(lambda: b"serves at" in log.read_bytes() or command.poll() is not None, "it never served")
+            assert command.poll() is None, log.read_text()
+            assert replicas() == 1
+            with Load(f"http://127.0.0.1:{port}/v1") as load:
+                assert load.answer(stream=False) == "the answer is 42 ."
+                wait_for(lambda: replicas() == 4, "it never grew")
+                grown = len(load.asked)
+                wait_for(lambda: len(load.asked) > grown + 2 * LANES, "nothing was answered by four")
+                kill_busy_node(cluster)
+                killed = time.monotonic()
+                wait_for(lambda: replicas() < 4, "nobody saw the node go")
+                wait_for(lambda: replicas() == 4, "its replicas never came back")
+                after = len(load.asked)
+                wait_for(lambda: len(load.asked) > after + 2 * LANES, "nothing was answered afterwards")
+            lost = [one for one in load.asked if one.error]
+            assert [one for one in lost if one.began > killed] == [], f"killed at {killed}"
+            assert len(lost) <= LANES
+            wait_for(lambda: replicas() == 1, "it never shrank")
+            command.send_signal(signal.SIGTERM)
+            assert command.wait(PATIENCE_S) == 0, log.read_text()
+            assert replicas() == -1
+        finally:
+            if command.poll() is None:
+                os.killpg(command.pid, signal.SIGKILL)
+                command.wait()
+    print(f"{len(load.asked)} requests, {len(lost)} lost, all begun before the node died")
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [("port = 0", "name a port"), ("min_replicas = 9", "more than max_replicas"), ("watch = true", "--watch")],
+)
+def test_what_cannot_be_on_a_cluster_is_refused_before_one_is_joined(
+    setting: str, said: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "serve.toml"
+    config.write_text(f'model = "http://127.0.0.1:9/v1"\ncluster = "local"\n{setting}\n')
+    env = {**os.environ, "PYTHONPATH": str(SRC)}
+    words = [sys.executable, "-m", "thinkcap", "serve", "--config", str(config)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=env)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
