@@ -9,30 +9,38 @@ import click
 
 from thinkcap.cli.logs import reads_logs
 from thinkcap.cli.terminal import say
+from thinkcap.core.errors import ConfigError
 
 
 @click.command("simulate")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--cap", type=click.IntRange(min=1), required=True, help="One cap for every request.")
+@click.option("--cap", type=click.IntRange(min=1), help="One cap for every request.")
+@click.option("--profile", type=click.Path(path_type=Path), help="Or: the policies of a profile, each at its cap.")
 @click.option("--price", help="Price per million tokens: INPUT,CACHED,OUTPUT.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 @reads_logs
 @click.option("--model", help="Read only this model's rows from a log that holds several.")
 def command(
     paths: tuple[Path, ...],
-    cap: int,
+    cap: int | None,
+    profile: Path | None,
     price: str | None,
     as_json: bool,
     reading: dict[str, Any],
     model: str | None,
 ) -> None:
-    """Say what one cap for every request would have done to the traffic in a journal or a batch's output.
+    """Say what one cap for every request, or a profile's policies, would have done to watched traffic.
 
     \b
     thinkcap simulate thinkcap-journal --cap 2048 --price 0.4,0.1,1.6
+    thinkcap simulate thinkcap-journal --profile profile.toml
     """
+    if (cap is None) == (profile is None):
+        raise ConfigError("say what to simulate: --cap N or --profile FILE, one of them")
     import json
 
+    from thinkcap.calibrate.foresee import foreseen
+    from thinkcap.calibrate.profile import Profile
     from thinkcap.diagnose.document import plain
     from thinkcap.diagnose.simulating import simulate
     from thinkcap.logs import read
@@ -41,9 +49,17 @@ def command(
     from thinkcap.verdict.traffic import simulated
 
     money = Price(**parse_price(price)) if price else FREE
-    found = simulate(read(paths, model=model, **reading).arms, cap, money)
+    arms = read(paths, model=model, **reading).arms
+    if cap is not None:
+        capped = simulate(arms, cap, money)
+        words = [[sentence.text for sentence in simulated(one)] for one in capped]
+        numbers = plain(capped)
+    else:
+        assert profile is not None
+        ahead = foreseen(arms, Profile.from_file(profile), money)
+        words, numbers = [one.sentences() for one in ahead], plain(ahead)
     if as_json:
-        say(json.dumps(plain(found), indent=1, allow_nan=False))
+        say(json.dumps(numbers, indent=1, allow_nan=False))
         return
-    for one in found:
-        say("\n".join(sentence.text for sentence in simulated(one)))
+    for lines in words:
+        say("\n".join(lines))
