@@ -26,6 +26,7 @@ def outputs(tmp_path: Path, *cells: str) -> list[list[Any]]:
     return [cell["outputs"] for cell in book["cells"]]
 
 
+@pytest.mark.slow
 def test_a_study_in_a_notebook(tmp_path: Path) -> None:
     call = "thinkcap.study(policies='nothink', budgets=[32], limit=2, out='run')"
     shown, figure = outputs(tmp_path, f"import thinkcap\nresult = {call}\nresult", "result.plot()")

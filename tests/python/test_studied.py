@@ -172,6 +172,7 @@ folder: Path = again.report
 """
 
 
+@pytest.mark.slow
 def test_a_users_script_passes_mypy_strict(tmp_path: Path) -> None:
     (tmp_path / "right.py").write_text(SCRIPT)
     (tmp_path / "wrong.py").write_text('import thinkcap\n\nthinkcap.study(limits=3)\nthinkcap.ask("?", cap="x")\n')
