@@ -290,8 +290,9 @@ class Turns:
         parts = [m[0] for m in MARK.finditer((self.marks or ("", ""))[0])]
         if len(parts) < 2:
             return None
-        found = re.match(rf"{re.escape(parts[0])}[^<>]+{re.escape(parts[-1])}", text)
-        return found[0] if found else None
+        word, last, _ = text.removeprefix(parts[0]).partition(parts[-1])
+        whole = text.startswith(parts[0]) and last and word and not MARK.search(word)
+        return parts[0] + word + last if whole else None
 
     def _call_ends_thought(self, after: str) -> bool:
         closing = self.marks[1].strip() if self.marks else ""
