@@ -25,6 +25,7 @@ FLOOR = {
     "calibrate": 6,
     "report": 7,
     "gateway": 8,
+    "view": 8,
     "paper": 9,
     "cli": 10,
 }

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from thinkcap.engines.served import BackendName, Tell
     from thinkcap.policies.registry import PolicySpec
     from thinkcap.study.config import StudyConfig
+    from thinkcap.study.progress import Watcher
     from thinkcap.study.regrade import Regraded
-    from thinkcap.study.run import Result, Watcher
+    from thinkcap.study.run import Result
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from thinkcap.notebook import cell_line
 from thinkcap.shown import progress_text
 
 if TYPE_CHECKING:
-    from thinkcap.study.run import Progress, Watcher
+    from thinkcap.study.progress import Progress, Watcher
 
 _EVERY_S = 0.2
 

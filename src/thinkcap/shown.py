@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thinkcap.study.run import Progress
+    from thinkcap.study.progress import Progress
 
 FEW = 5
 """Up to so many policies a table by cap is easier to read."""

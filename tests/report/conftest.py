@@ -11,8 +11,9 @@ from chains import study
 from opened import started_browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    # Not longer: while it is open, its loop runs in this thread, and no other may be started.
     yield from started_browser()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,14 @@ class Opened:
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(place if isinstance(place, str) else place.resolve().as_uri())
-        self.page.wait_for_function("document.body.dataset.ready === 'yes'")
+        self.page.wait_for_selector("body[data-ready=yes]")
+
+    def until(self, words: str, timeout_s: float = 20) -> None:
+        """Until an expression holds; the page's policy lets no script of ours wait inside it."""
+        end = time.monotonic() + timeout_s
+        while not self.page.evaluate(words):
+            assert time.monotonic() < end, f"{words} never held"
+            self.page.wait_for_timeout(50)
 
     def shoot(self, name: str) -> None:
         SHOTS.mkdir(parents=True, exist_ok=True)

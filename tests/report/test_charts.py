@@ -175,3 +175,27 @@ def test_a_wide_table_says_that_there_is_more(browser: Any, few: Path) -> None:
         assert grid.evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).backgroundImage") != "none"
         assert grid.evaluate("e => e.tabIndex") == 0
         assert view.page.evaluate("document.querySelector('.grid th.here').getBoundingClientRect().right") <= 390
+
+
+def test_what_trials_free_would_claim_stands_beside_what_is_charged(browser: Any, tmp_path: Path) -> None:
+    study(tmp_path / "run", limit=12, policies="nothink,think,close,agree(every=32)", budgets="64,256,512")
+    data = content(tmp_path / "run").data
+    cells = data["views"][0]["cells"]
+    assert all(cell[10] < cell[5] for cell in cells["agree(every=32)"])
+    assert all(cell[10] == cell[5] for cell in cells["close"])
+    with Opened(browser, write_page(tmp_path / "run")) as view:
+        page = view.page
+        page.locator("#cap").fill("2")
+        spent, free = "[data-chart='Right answers by tokens spent']", "[data-chart='The same with trials free']"
+        assert "agree(every=32)" in page.inner_text(f"{free} p")
+        scale = "s => [...document.querySelectorAll(`${s} svg text[text-anchor=middle]`)].map(t => t.textContent)"
+        assert page.evaluate(scale, spent)[:-2] == page.evaluate(scale, free)[:-2]
+        assert "claimed" in page.inner_text("#methods thead")
+        page.locator(free).scroll_into_view_if_needed()
+        view.shoot("trials")
+        assert view.said == []
+
+
+def test_no_second_picture_without_trials(view: Opened) -> None:
+    assert view.page.is_hidden("[data-chart='The same with trials free']")
+    assert "claimed" not in view.page.inner_text("#methods thead")

@@ -25,7 +25,7 @@ from thinkcap.core.errors import ConfigError, EngineUnreachable
 from thinkcap.core.types import Question, Request
 from thinkcap.engines import open_engine
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.run import Progress
+from thinkcap.study.progress import Progress
 
 TESTS = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow

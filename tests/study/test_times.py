@@ -15,8 +15,8 @@ from thinkcap.policies.registry import parse_list
 from thinkcap.report.material import load
 from thinkcap.report.tables.registry import make
 from thinkcap.study.config import StudyConfig
+from thinkcap.study.progress import Progress
 from thinkcap.study.rows import Row
-from thinkcap.study.run import Progress
 from thinkcap.study.values import PolicyPlan
 
 

@@ -31,6 +31,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "serve": ("thinkcap.cli.serve:command", "An OpenAI-compatible gateway that holds max_tokens."),
     "doctor": ("thinkcap.cli.doctor:command", "Probe a server: what it obeys and what it only claims."),
     "runs": ("thinkcap.cli.runs:command", "List the studies made here, how far they are and what came out."),
+    "view": ("thinkcap.cli.view:command", "Look at all studies in a browser, also while they run."),
     "traces": ("thinkcap.cli.traces:command", "Look at, export, import and prune stored generations."),
     "paper": ("thinkcap.cli.paper:command", "The coupling-tax paper's tables and figures, of your records."),
     "completion": (

@@ -1,4 +1,4 @@
-"""The runs of a folder at a glance, from their own small files; nothing is imported, opened or written.
+"""The runs of a folder at a glance, from their own small files; no model is opened, nothing is written.
 
 for run in list_runs(Path("runs")):
     print(run.name, run.state, run.rows)
@@ -6,14 +6,17 @@ for run in list_runs(Path("runs")):
 
 from __future__ import annotations
 
-import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from thinkcap.core.errors import ConfigError
+from thinkcap.study.config import StudyConfig
+from thinkcap.study.progress import noted
 from thinkcap.traces.lock import FileLock
 
 RunState = Literal["finished", "running", "stopped"]
@@ -24,9 +27,17 @@ class Listed:
     name: str
     model: str
     tasks: tuple[str, ...]
+    methods: tuple[str, ...]
+    budgets: tuple[int, ...]
+    questions: int | None
+    """How many were asked; None before a study is finished."""
     state: RunState
     rows: int
+    total: int | None
+    """Rows it has when it is finished; None where an unfinished one does not say."""
     failed: int
+    seconds_left: float | None
+    """While it runs, as it says itself."""
     best: Mapping[str, Any] | None
     """Policy, budget and accuracy of the most accurate cell; None before a study is finished."""
     written_s: float
@@ -43,36 +54,83 @@ def list_runs(root: Path) -> list[Listed]:
     return sorted((_listed(folder) for folder in folders), key=lambda run: -run.written_s)
 
 
+class _BestOf(msgspec.Struct, frozen=True):
+    policy: str
+    budget: int
+    accuracy: float | None
+
+
+class _AskedOf(msgspec.Struct, frozen=True):
+    questions: int = 0
+
+
+class _MadeFrom(msgspec.Struct, frozen=True):
+    tasks: dict[str, _AskedOf] = {}
+
+
+class _Concluded(msgspec.Struct, frozen=True):
+    """What of a summary the list shows."""
+
+    rows: int
+    failed: int
+    cells: list[_BestOf]
+    provenance: _MadeFrom
+
+
+def state_of(folder: Path) -> RunState:
+    return _standing(folder)[0]
+
+
+def _standing(folder: Path) -> tuple[RunState, _Concluded | None]:
+    summary: _Concluded | None = _read(folder / "summary.json", msgspec.json.Decoder(_Concluded).decode)
+    if FileLock.held(folder / "rows.jsonl"):
+        return "running", summary
+    return "finished" if summary else "stopped", summary
+
+
 def _listed(folder: Path) -> Listed:
     journal = folder / "rows.jsonl"
-    study = _read(folder / "study.toml", tomllib.loads)
-    summary = _read(folder / "summary.json", json.loads)
-    cells = [c for c in summary.get("cells", ()) if c.get("accuracy") is not None]
-    best = max(cells, key=lambda c: (c["accuracy"], -c["budget"]), default=None)
-    if FileLock.held(journal):
-        state: RunState = "running"
-    else:
-        state = "finished" if summary else "stopped"
-    finished = state == "finished"
+    study = _read(folder / "study.toml", lambda raw: tomllib.loads(raw.decode()))
+    state, summary = _standing(folder)
+    cells = [c for c in summary.cells if c.accuracy is not None] if summary else []
+    best = max(cells, key=lambda c: (c.accuracy or 0.0, -c.budget), default=None)
+    over = summary if state == "finished" else None
+    told = None if over else noted(folder)
     return Listed(
         name=folder.name,
-        model=str(study.get("model", "")),
-        tasks=tuple(map(str, study.get("tasks", ()))),
+        model=str((study or {}).get("model", "")),
+        **_planned(study or {}),
+        questions=sum(task.questions for task in over.provenance.tasks.values()) if over else None,
         state=state,
-        rows=summary["rows"] if finished else _lines(journal),
-        failed=summary["failed"] if finished else 0,
-        best=None if best is None else {name: best[name] for name in ("policy", "budget", "accuracy")},
+        rows=over.rows if over else told.done if told else _lines(journal),
+        total=over.rows if over else told.total if told else None,
+        failed=over.failed if over else told.failed if told else 0,
+        seconds_left=told.seconds_left if told and state == "running" else None,
+        best=None if best is None else msgspec.structs.asdict(best),
         written_s=max(f.stat().st_mtime for f in (journal, folder / "summary.json") if f.exists()),
     )
 
 
-def _read(path: Path, parse: Any) -> dict[str, Any]:
-    """What a file says; nothing where it is missing or broken, for one bad run must not hide the others."""
+def _planned(study: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Tasks, methods and budgets as the study names them; nothing of a study.toml that is not one."""
     try:
-        found = parse(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        config = StudyConfig.from_mapping(study)
+        cells = config.cells
+    except ConfigError:
+        return {"tasks": (), "methods": (), "budgets": ()}
+    return {
+        "tasks": config.tasks if study else (),
+        "methods": tuple(dict.fromkeys(spec.label for spec, _ in cells)) if study else (),
+        "budgets": tuple(sorted({budget for _, budget in cells})) if study else (),
+    }
+
+
+def _read(path: Path, parse: Callable[[bytes], Any]) -> Any:
+    """What a file says; None where it is missing or broken, for one bad run must not hide the others."""
+    try:
+        return parse(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _lines(path: Path) -> int:

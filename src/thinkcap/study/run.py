@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from thinkcap.study.folders import link_latest, refuse_other
 from thinkcap.study.journal import COLUMNS, Journal, Rows
 from thinkcap.study.pace import Pace, order
 from thinkcap.study.plan import Cell, StudyPlan, plan
+from thinkcap.study.progress import Noting, Progress, Watcher
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import FILE as CHAINS
 from thinkcap.study.questions import Cuts, write_questions
@@ -46,25 +47,6 @@ from thinkcap.study.values import FREE, Price
 from thinkcap.traces.lock import FileLock
 from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore
-
-
-@dataclass
-class Progress:
-    """How far a run is; handed to whoever shows it."""
-
-    total: int
-    done: int = 0
-    failed: int = 0
-    tokens: int = 0
-    resumed: int = 0
-    started: float = field(default_factory=time.monotonic)
-    where: Callable[[], str] | None = None
-    """Says where the engines are, for engines that are in many places."""
-    left: Callable[[], float | None] = lambda: None
-    """Seconds still to go; None while nothing is known."""
-
-
-Watcher = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
@@ -180,11 +162,14 @@ async def _run(
             missing = (~journal.standing.done).reshape(len(cells.ways), len(cells.asked)).sum(axis=1)
             pace = Pace(cells.ways, missing, min(width, todo), online=config.online)
             progress.left = pace.seconds_left
-            worker = _Worker(config, cells, remembering, grader, journal, progress, pace, seconds, watch)
+            note = Noting(folder)
+            note(progress, now=True)
+            worker = _Worker(config, cells, remembering, grader, journal, progress, pace, seconds, note, watch)
             try:
                 waiting = order(cells, journal.standing.done, width)
                 await together(worker.work(waiting) for _ in range(min(width, todo)))
             finally:
+                note(progress, now=True)
                 write_times(folder, cells, seconds)
         checks = None
         if config.verify_prefix:
@@ -197,6 +182,7 @@ async def _run(
         with replacing(folder / COLUMNS) as file:
             write_columns(cuts.noted(journal.rows.read(Stored)), file, journal.size)
             await write_questions(folder, cuts, remembering, Sampling(config.temperature, config.top_p))
+    Noting(folder).over()
     about = provenance(config, bare.card, cells, started=started, concurrency=width)
     return Result(folder, journal.rows, about, config.price, checks)
 
@@ -217,6 +203,7 @@ class _Worker:
     progress: Progress
     pace: Pace
     seconds: Floats
+    note: Noting
     watch: Watcher | None
 
     async def work(self, waiting: Iterator[int]) -> None:
@@ -238,6 +225,7 @@ class _Worker:
         self.progress.done += 1
         self.progress.failed += row.failed
         self.progress.tokens += row.tokens_generated
+        self.note(self.progress)
         if self.watch:
             self.watch(self.progress)
 

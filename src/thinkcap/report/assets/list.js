@@ -60,7 +60,8 @@ function marks(q) {
   );
 }
 
-function drawList() {
+const drawList = () => keepingFocus(byId("list"), drawFound);
+function drawFound() {
   found = data.questions.id.map((_, q) => q).filter(matches);
   const part = found.slice(0, state.limit);
   fill(

@@ -1,19 +1,13 @@
 // Start: theme, keys, the slider, the address, and the first drawing.
-function setTheme(name) {
-  document.documentElement.dataset.theme = name;
-  byId("theme").textContent = name === "dark" ? "Light" : "Dark";
-}
-
 function startKeys() {
   const help = () => {
     const keys = byId("keys");
     keys.hidden = !keys.hidden;
     byId("keys-button").setAttribute("aria-expanded", String(!keys.hidden));
   };
-  const theme = () => setTheme(dark() ? "light" : "dark");
   const move = (by) => change({ cap: Math.max(0, Math.min(data.budgets.length - 1, state.cap + by)) });
   byId("keys-button").addEventListener("click", help);
-  byId("theme").addEventListener("click", theme);
+  byId("theme").addEventListener("click", chooseTheme);
   document.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input[type=search], select, textarea")) return;
     const act = {
@@ -22,7 +16,7 @@ function startKeys() {
       j: () => step(1),
       k: () => step(-1),
       "/": () => byId("search").focus(),
-      t: theme,
+      t: chooseTheme,
       "?": help,
     }[e.key];
     if (act) {
@@ -44,7 +38,8 @@ function startSlider() {
   onChange((keys) => {
     if (keys.has("cap")) show();
     if (["cap", "task", "group", "shown", "data"].some((k) => keys.has(k))) {
-      drawMethods();
+      hideTip();
+      keepingFocus(byId("methods"), drawMethods);
       drawCompare();
     }
     if (keys.has("cap") || keys.has("open")) remember();
@@ -100,10 +95,7 @@ function start() {
   state.shown = firstShown();
   state.by = Math.max(0, data.policies.indexOf("think"));
   recall();
-  document.documentElement.dataset.theme = window.matchMedia("(prefers-color-scheme: dark)").matches
-    ? "dark"
-    : "light";
-  byId("theme").textContent = dark() ? "Light" : "Dark";
+  showTheme(firstTheme());
   startVerdict();
   startCharts();
   startList();
@@ -120,10 +112,10 @@ function start() {
   for (const p of plots) p.draw();
   window.addEventListener("beforeprint", () => {
     start.before = document.documentElement.dataset.theme;
-    if (dark()) setTheme("light");
+    showTheme("light");
   });
   window.addEventListener("afterprint", () => {
-    if (start.before === "dark") setTheme("dark");
+    showTheme(start.before);
   });
   document.body.dataset.ready = "yes";
 }

@@ -45,6 +45,7 @@ class Plot {
   }
 
   draw() {
+    const looking = this.last;
     this.leave();
     this.spec = this.build();
     this.box.hidden = !this.spec;
@@ -58,11 +59,13 @@ class Plot {
     node.setAttribute("aria-label", `${this.title}. ${words}`);
     fill(this.holder, node);
     this.note.textContent = words;
+    if (looking) this.point(looking);
   }
 
   // The values at the place nearest to the pointer; nothing of it stays when the pointer leaves.
   point(event) {
     if (!this.frame || !this.spec.tell || !this.spec.sites.length) return;
+    const { clientX, clientY } = event;
     const x = this.across(event);
     const away = (s) => Math.abs(this.frame.x(s) - x);
     const site = this.spec.sites.reduce((best, s) => (away(s) < away(best) ? s : best));
@@ -76,14 +79,15 @@ class Plot {
     const { title, rows } = this.spec.tell(site);
     showTip(
       [make("b", {}, title), ...rows.map(([look, name, value]) => make("span", { class: "tip-row" }, look ? swatch(look) : make("i"), make("span", {}, name), make("b", {}, value)))],
-      event.clientX,
-      event.clientY,
+      clientX,
+      clientY,
     );
+    this.last = { clientX, clientY };
   }
 
   leave() {
     if (this.guide) this.guide.remove();
-    this.guide = this.site = null;
+    this.guide = this.site = this.last = null;
     hideTip();
   }
 }

@@ -14,7 +14,7 @@ function cutPlace(chain) {
 function traceBox(detail) {
   const modes = Object.keys(detail.chains);
   if (!modes.length)
-    return [make("h3", {}, "Chain"), make("p", { class: "quiet" }, "No chain is stored for this question.")];
+    return [make("h3", {}, "Chain"), make("p", { class: "quiet" }, data.live ? "Text and chain are stored when the study ends." : "No chain is stored for this question.")];
   const mode = modes.includes(state.mode) ? state.mode : modes[modes.length - 1];
   const chain = detail.chains[mode];
   const { end, cut, tokens } = cutPlace(chain);

@@ -53,7 +53,6 @@ const view = () => {
     data.views.find((v) => v.task === task)
   );
 };
-const dark = () => document.documentElement.dataset.theme === "dark";
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const code = (q, policy, cap = state.cap) => data.questions.codes[q][policy][cap];
 const letter = (c) => c.toLowerCase();

@@ -228,7 +228,9 @@ function sideBySide(lines) {
 }
 
 // The whole picture; with `title` and `key` it stands for itself outside the page.
-function render(spec, width, height, { title, key } = {}) {
+function render(described, width, height, { title, key } = {}) {
+  // A study that has just begun has methods without a single answer.
+  const spec = { ...described, layers: described.layers.filter((l) => (l.points || l.items).length) };
   const rows = keyRows(key || [], width);
   const head = title ? 24 + 18 * rows.length : 0;
   const frame = new Frame(spec, width, height + head, head);

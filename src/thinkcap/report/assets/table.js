@@ -14,8 +14,9 @@ function startVerdict() {
         )
       : null,
   );
-  byId("subtitle").textContent =
-    `${data.model} on ${data.tasks.join(", ")}: ${data.questions.id.length} questions, ${whole(data.rows)} rows, ${data.failed} failed; ${whole(data.generated)} tokens generated where one run per cell would take ${whole(data.alone)}.`;
+  byId("subtitle").textContent = data.live
+    ? `${data.model} on ${data.tasks.join(", ")}, not finished: what is here grows with its rows.`
+    : `${data.model} on ${data.tasks.join(", ")}: ${data.questions.id.length} questions, ${whole(data.rows)} rows, ${data.failed} failed; ${whole(data.generated)} tokens generated where one run per cell would take ${whole(data.alone)}.`;
   fill(
     byId("notes"),
     data.notes.map((n) => make("li", {}, n)),

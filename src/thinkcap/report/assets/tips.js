@@ -31,8 +31,10 @@ function showTip(nodes, x, y) {
   box.style.top = `${y + 16 + height > window.innerHeight ? Math.max(4, y - height - 12) : y + 16}px`;
 }
 
+let explaining = false;
 function hideTip() {
   tip().hidden = true;
+  explaining = false;
 }
 
 function term(name, words) {
@@ -42,6 +44,7 @@ function term(name, words) {
   const show = () => {
     const box = node.getBoundingClientRect();
     showTip([make("span", { class: "said-words" }, said)], box.left - 14, box.bottom - 10);
+    explaining = true;
   };
   for (const event of ["pointerenter", "focus", "click"]) node.addEventListener(event, show);
   for (const event of ["pointerleave", "blur"]) node.addEventListener(event, hideTip);

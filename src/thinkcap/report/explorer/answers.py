@@ -5,8 +5,9 @@ A verdict is one letter: r right, w wrong, u unreadable, f failed, capital where
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,34 +54,58 @@ class StageSymbols:
         return _SYMBOLS[min(self.names.index(name), len(_SYMBOLS) - 1)]
 
 
-def answered(
-    folder: Path, task: str, budgets: Sequence[int], policies: Sequence[str], stages: StageSymbols
-) -> Iterator[Answered]:
+@dataclass(frozen=True)
+class Axes:
+    """The methods and caps a page has room for, each with its place."""
+
+    policies: Sequence[str]
+    budgets: Sequence[int]
+
+    @cached_property
+    def places(self) -> Mapping[tuple[str, int], tuple[int, int]]:
+        return {(p, b): (i, j) for i, p in enumerate(self.policies) for j, b in enumerate(self.budgets)}
+
+
+def answered(folder: Path, task: str, axes: Axes, stages: StageSymbols) -> Iterator[Answered]:
     """Questions of a task in the order they were asked; of several seeds the first."""
     asked = {a.question: a for a in read_questions(folder) if a.task == task}
-    at = {b: i for i, b in enumerate(budgets)}
-    number = {p: i for i, p in enumerate(policies)}
     for question, group, cells in _by_question(folder, task):
-        codes = [["-"] * len(budgets) for _ in policies]
-        kinds = [["-"] * len(budgets) for _ in policies]
-        texts = _Texts()
-        table: list[list[Any]] = [[None] * len(budgets) for _ in policies]
-        for cell in cells:
-            if cell["policy"] not in number or cell["budget"] not in at:
-                # The study went on while its page was made: newer rows wait for the next page.
-                continue
-            p, b = number[cell["policy"]], at[cell["budget"]]
-            letter = _LETTERS[cell["verdict"]]
-            codes[p][b] = letter if cell["ended"] or letter == "f" else letter.upper()
-            kinds[p][b] = stages.symbol(cell["stage"] or "failed")
-            table[p][b] = _detail(cell, texts)
-        known = asked.get(question)
-        detail = {"cells": table, "texts": texts.all, **_about(known)}
-        text = known.text if known else question
-        first = " ".join(text.split())
-        snippet = first if len(first) <= _SNIPPET else first[: _SNIPPET - 1] + "\N{HORIZONTAL ELLIPSIS}"
-        letters, kept = ["".join(c) for c in codes], ["".join(k) for k in kinds]
-        yield Answered(task, question, group, snippet, letters, kept, detail)
+        yield answer(task, question, group, cells, asked.get(question), axes, stages)
+
+
+def code(verdict: str | None, ended: bool) -> str:
+    letter = _LETTERS[verdict]
+    return letter if ended or letter == "f" else letter.upper()
+
+
+def answer(
+    task: str,
+    question: str,
+    group: str,
+    cells: Iterable[Mapping[str, Any]],
+    asked: Asked | None,
+    axes: Axes,
+    stages: StageSymbols,
+) -> Answered:
+    """One question from its rows, whatever they were read from."""
+    codes = [["-"] * len(axes.budgets) for _ in axes.policies]
+    kinds = [["-"] * len(axes.budgets) for _ in axes.policies]
+    table: list[list[Any]] = [[None] * len(axes.budgets) for _ in axes.policies]
+    texts = _Texts()
+    for cell in cells:
+        place = axes.places.get((cell["policy"], cell["budget"]))
+        if place is None:
+            # The study went on while its page was made: newer rows wait for the next page.
+            continue
+        p, b = place
+        codes[p][b] = code(cell["verdict"], cell["ended"])
+        kinds[p][b] = stages.symbol(cell["stage"] or "failed")
+        table[p][b] = _detail(cell, texts)
+    detail = {"cells": table, "texts": texts.all, **_about(asked)}
+    first = " ".join((asked.text if asked else question).split())
+    snippet = first if len(first) <= _SNIPPET else first[: _SNIPPET - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    letters, kept = ["".join(c) for c in codes], ["".join(k) for k in kinds]
+    return Answered(task, question, group, snippet, letters, kept, detail)
 
 
 def _about(asked: Asked | None) -> dict[str, Any]:

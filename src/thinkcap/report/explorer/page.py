@@ -8,7 +8,7 @@ content(Path("runs/study")).data["verdict"]
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.files import private_folder, replace_text
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
 from thinkcap.policies.methods import explained
-from thinkcap.report.explorer.answers import Answered, StageSymbols, answered
+from thinkcap.report.explorer.answers import Answered, Axes, StageSymbols, answered
 from thinkcap.report.explorer.compare import compared
 from thinkcap.report.explorer.shell import alone, safe_json
 from thinkcap.report.explorer.views import views
@@ -51,24 +51,25 @@ def content(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosis |
     mine = material.runs[0]
     alone = replace(material, records=_only(material, mine), runs=(mine,))
     found = diagnosis or diagnose(alone.records)
-    stages = StageSymbols()
-    budgets, policies = _axes(alone)
+    said, stages = say(found), StageSymbols()
+    axes = _axes(alone)
+    budgets, policies = axes.budgets, axes.policies
     tasks = list(dict.fromkeys(cell["task"] for cell in mine.summary["cells"]))
     findings = {f.task: f for f in found.findings}
-    lines = [a for task in tasks for a in answered(folder, task, budgets, policies, stages)]
-    data = _about(mine, say(found)) | {
+    lines = [a for task in tasks for a in answered(folder, task, axes, stages)]
+    data = _about(mine, said) | {
         "budgets": budgets,
         "policies": policies,
         "methods": [explained(p) for p in policies],
         "tasks": tasks,
         "views": [v for t in tasks for v in views(_group(alone, t), findings.get(t), budgets, policies)],
         "stages": stages.names,
-        "questions": _list(lines),
-        **_advice(found, say(found)),
+        "questions": question_list(lines),
+        **_advice(found, said),
     }
     if compare is not None:
         other = material.runs[1]
-        codes = _codes(compare, other, lines, budgets, policies)
+        codes = _codes(compare, other, lines, axes)
         data["other"] = compared(material, mine, other) | {"codes": codes}
     return Content(data, [line.detail for line in lines])
 
@@ -83,13 +84,18 @@ def _group(material: Material, task: str) -> ModelTask:
     return ModelTask(arms[0].model if arms else "", task, arms)
 
 
-def _axes(material: Material) -> tuple[list[int], list[str]]:
-    first = {"nothink": 0, "think": 1, "think[heuristic]": 2}
+def _axes(material: Material) -> Axes:
     policies = list(dict.fromkeys(a.method for a in material.records.arms))
     cells = {(cell["policy"], cell["budget"]) for run in material.runs for cell in run.summary["cells"]}
     # A cell in which every row failed has no arm, but the page must still say that it failed.
     policies += [p for p in dict.fromkeys(p for p, _ in sorted(cells)) if p not in policies]
-    return sorted({b for _, b in cells}), sorted(policies, key=lambda p: first.get(p, 3))
+    return ordered(policies, {b for _, b in cells})
+
+
+def ordered(policies: Iterable[str], budgets: Iterable[int]) -> Axes:
+    """The plain modes first, so that their colours are the same on every page."""
+    first = {"nothink": 0, "think": 1, "think[heuristic]": 2}
+    return Axes(sorted(policies, key=lambda p: first.get(p, 3)), sorted(budgets))
 
 
 def _advice(found: Diagnosis, said: Spoken) -> dict[str, Any]:
@@ -123,7 +129,7 @@ def _about(run: StudyRun, said: Spoken) -> dict[str, Any]:
     }
 
 
-def _list(lines: Sequence[Answered]) -> dict[str, Any]:
+def question_list(lines: Sequence[Answered]) -> dict[str, Any]:
     groups = sorted({line.group for line in lines})
     tasks = list(dict.fromkeys(line.task for line in lines))
     return {
@@ -137,18 +143,12 @@ def _list(lines: Sequence[Answered]) -> dict[str, Any]:
     }
 
 
-def _codes(
-    folder: Path, other: StudyRun, lines: Sequence[Answered], budgets: Sequence[int], policies: Sequence[str]
-) -> list[list[str] | None]:
+def _codes(folder: Path, other: StudyRun, lines: Sequence[Answered], axes: Axes) -> list[list[str] | None]:
     """The other run's letters for the same questions under the same methods and caps."""
-    cells = other.summary["cells"]
-    theirs = sorted({c["budget"] for c in cells} | set(budgets))
-    ways = list(dict.fromkeys([*policies, *(c["policy"] for c in cells)]))
     found: dict[tuple[str, str], list[str]] = {}
-    for task in dict.fromkeys(c["task"] for c in cells):
-        for line in answered(folder, task, theirs, ways, StageSymbols()):
-            kept = ["".join(codes[theirs.index(b)] for b in budgets) for codes in line.codes[: len(policies)]]
-            found[line.task, line.id] = kept
+    for task in dict.fromkeys(cell["task"] for cell in other.summary["cells"]):
+        for line in answered(folder, task, axes, StageSymbols()):
+            found[line.task, line.id] = line.codes
     return [found.get((line.task, line.id)) for line in lines]
 
 

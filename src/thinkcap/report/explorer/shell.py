@@ -23,8 +23,9 @@ _POLICY = (
 )
 
 
-def script() -> str:
-    inside = "\n".join(map(asset, _SCRIPTS))
+def script(*more: str) -> str:
+    """All of it; `more` are scripts of a server that shows the page."""
+    inside = "\n".join((*map(asset, _SCRIPTS), *more))
     return f'"use strict";\n(() => {{\n{inside}\n}})();\n'
 
 

@@ -58,15 +58,30 @@ def _view(group: ModelTask, name: str | None, budgets: Sequence[int], policies: 
 
 
 def _cell(arm: Arm) -> list[float | int | None]:
-    """right, n, accuracy, low, high, mean tokens, ended, used, failed, unreadable, mean tokens without trials"""
-    right = proportion(int(arm.right.sum()), arm.n)
     tokens = float(arm.lengths.mean()) if arm.tokens is not None else None
-    used = tokens / arm.budget if tokens is not None and arm.budget else None
-    ended = float(arm.ended.mean()) if arm.ended is not None else None
     trials = arm.extra.get("trial_tokens")
     claimed = tokens if tokens is None or trials is None else tokens - float(trials.mean())
-    shares = [_short(v) for v in (right.value, right.low, right.high, tokens, ended, used)]
-    return [right.k, right.n, *shares, arm.failed, arm.unreadable, _short(claimed)]
+    ended = float(arm.ended.mean()) if arm.ended is not None else None
+    counts = (int(arm.right.sum()), arm.n, arm.failed, arm.unreadable)
+    return shown_cell(*counts, tokens=tokens, claimed=claimed, ended=ended, budget=arm.budget)
+
+
+def shown_cell(
+    right: int,
+    n: int,
+    failed: int,
+    unreadable: int,
+    *,
+    tokens: float | None,
+    claimed: float | None,
+    ended: float | None,
+    budget: int | None,
+) -> list[float | int | None]:
+    """right, n, accuracy, low, high, mean tokens, ended, used, failed, unreadable, mean tokens without trials"""
+    share = proportion(right, n)
+    used = tokens / budget if tokens is not None and budget else None
+    shares = [_short(v) for v in (share.value, share.low, share.high, tokens, ended, used)]
+    return [right, n, *shares, failed, unreadable, _short(claimed)]
 
 
 def _short(value: float | None) -> float | None:
