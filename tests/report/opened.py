@@ -44,7 +44,7 @@ class Opened:
         self.page.goto(place if isinstance(place, str) else place.resolve().as_uri())
         self.page.wait_for_selector("body[data-ready=yes]")
 
-    def until(self, words: str, timeout_s: float = 20) -> None:
+    def until(self, words: str, timeout_s: float = 90) -> None:
         """Until an expression holds; the page's policy lets no script of ours wait inside it."""
         end = time.monotonic() + timeout_s
         while not self.page.evaluate(words):

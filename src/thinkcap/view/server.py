@@ -109,12 +109,11 @@ class _Pages:
 
     async def _headlines(self) -> None:
         while True:
-            try:
-                more = await asyncio.to_thread(self._shelf.next_headline)
-            except (OSError, ThinkcapError):
-                # A run that is moved away at this moment; the next look does without it.
-                more = False
-            await asyncio.sleep(0.05 if more else 3)
+            # A run that is moved away at this moment is not there at the next look.
+            with suppress(OSError, ThinkcapError):
+                for folder in await asyncio.to_thread(self._shelf.without_headline):
+                    await asyncio.to_thread(self._shelf.diagnose, folder)
+            await asyncio.sleep(3)
 
     async def runs(self, _: web.Request) -> web.Response:
         return _page(_ours("runs.html"))

@@ -72,15 +72,14 @@ class Shelf:
         with self._opening:
             return _kept(self._followed, name, _MOST_FOLLOWED, lambda: Following(folder))
 
-    def next_headline(self) -> bool:
-        """Diagnoses one finished run that has no headline yet; False where none is left."""
-        for run in list_runs(self.root):
-            folder = self.root / run.name
-            signature = self._signature(folder)
-            if run.state == "finished" and self._stays_inside(folder) and signature not in self._headlines:
-                self._headlines[signature] = _headline(folder)
-                return True
-        return False
+    def without_headline(self) -> list[Path]:
+        """Finished runs that were not diagnosed yet as they are now."""
+        finished = (self.root / run.name for run in list_runs(self.root) if run.state == "finished")
+        return [f for f in finished if self._stays_inside(f) and self._signature(f) not in self._headlines]
+
+    def diagnose(self, folder: Path) -> None:
+        signature = self._signature(folder)
+        self._headlines[signature] = _headline(folder)
 
     def _stays_inside(self, folder: Path) -> bool:
         """A link to a file elsewhere is not followed, whatever it is called."""
