@@ -2,7 +2,7 @@
 LiteLLM's proxy and a bare pass-through, all in one run on one stub server.
 
     python bench/gateway_overhead.py --litellm VENV/bin/litellm [--wire messages] [--seconds 5] [--json out.json]
-    python bench/gateway_overhead.py --upstreams 8 --limits [--redis redis://localhost]
+    python bench/gateway_overhead.py --upstreams 8 --limits --tracing [--redis redis://localhost]
 
 The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out
 where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own). The stub and
@@ -62,6 +62,18 @@ async def chat(request):
 app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
 uvicorn.run(app, port=int(sys.argv[2]), log_level="critical", access_log=False, backlog=4096)
 """
+
+
+SINK = """
+import uvicorn, sys
+async def app(scope, receive, send):
+    while scope["type"] == "http" and (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+uvicorn.run(app, port=int(sys.argv[1]), log_level="critical", lifespan="off")
+"""
+"""A collector that takes every span and keeps none."""
 
 
 def free_port() -> int:
@@ -212,11 +224,13 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def settings(ups: list[int], port: int, limits: bool, redis: str | None) -> str:
+def settings(ups: list[int], port: int, limits: bool, redis: str | None, collector: int) -> str:
     """A gateway that checks a key on every request, in front of one server or of several."""
     urls = [f"http://127.0.0.1:{up}/v1" for up in ups]
     found = f'model = "{urls[0]}"\n' if len(urls) == 1 else 'model = "stub"\n'
     found += f'port = {port}\n[keys]\nbench = "{hashed(KEY)}"\n'
+    if collector:
+        found = f'otlp = "http://127.0.0.1:{collector}"\n' + found
     if redis:
         found = f'redis = "{redis}"\n' + found
     if limits or redis:
@@ -235,6 +249,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--upstreams", type=int, default=1, help="model servers behind each gateway")
     parser.add_argument("--limits", action="store_true", help="limits of the key on, far away")
+    parser.add_argument("--tracing", action="store_true", help="a span a request and one a pass, all of them sent")
     parser.add_argument("--redis", help="address of the Redis that counts them")
     args = parser.parse_args()
     # Whoever stops this stops the servers it started, too.
@@ -254,7 +269,10 @@ def main() -> None:
         port = free_port()
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         # Both gateways check a key on every request.
-        (folder / "serve.toml").write_text(settings(ups, port, args.limits, args.redis))
+        collector = free_port() if args.tracing else 0
+        if collector:
+            stack.enter_context(running([sys.executable, "-c", SINK, str(collector)], collector))
+        (folder / "serve.toml").write_text(settings(ups, port, args.limits, args.redis, collector))
         serve = [sys.executable, "-m", "thinkcap", "serve", "--config", str(folder / "serve.toml")]
         begin("thinkcap", serve, port)
         port = free_port()

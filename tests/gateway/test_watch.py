@@ -277,3 +277,10 @@ def test_a_torn_line_is_left_out(tmp_path: Path) -> None:
     (found,) = diagnose(records).traffic
     assert (found.rows, found.cut.k, found.empty.k, found.callers[0].name) == (2, 2, 2, "bob")
     assert any("1 lines are not whole" in note for note in records.notes)
+
+
+def test_a_clients_own_id_is_in_the_journal_and_a_strange_one_is_not(tmp_path: Path) -> None:
+    with watching(tmp_path) as (client, _, folder):
+        for name in ("order-66", "two words"):
+            client.post(PATHS[0], json={"model": "m"}, headers={"x-request-id": name})
+        assert [line.get("request_id") for line in entries(folder)] == ["order-66", None]

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from starlette.types import Message, Scope, Send
 
+from thinkcap.gateway.carried import carried
 from thinkcap.gateway.guard import SeenEnd
 from thinkcap.gateway.seen import SeenRequest, StreamSeen, asked_in, decoded
 from thinkcap.logs.answered import SeenAnswer, answered
@@ -162,6 +163,7 @@ class Onlooker:
             "tokens_by": "events" if by_events else "usage",
             "unread": self.unread,
             **({"policy": self.policy} if self.policy else {}),
+            **({"request_id": asked_as} if (asked_as := carried(self.scope).get("x-request-id")) else {}),
             "answers": [described(a) for a in answers],
         }
 

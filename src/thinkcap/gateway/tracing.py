@@ -135,6 +135,10 @@ class RequestSpans:
 
     @contextmanager
     def _passing(self, stage: str, budget: int) -> Iterator[Span]:
+        if not self._span.is_recording():
+            # Nobody keeps it, and what the calls carry says so already.
+            yield self._span
+            return
         visit = self._visit
         span = self._tracer.start_span(
             f"{self._operation} {visit.upstream_model or visit.model}",

@@ -9,8 +9,7 @@ visits.end(visit)                    # counted, logged, its span closed
 from __future__ import annotations
 
 import asyncio
-import re
-import secrets
+import random
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -20,18 +19,13 @@ from starlette.types import Scope
 from thinkcap.core.errors import ConfigError
 from thinkcap.engines.call_context import CALL_CONTEXT, CallContext
 from thinkcap.gateway.access import AccessLog
+from thinkcap.gateway.carried import carried
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.visit import Visit
 
 if TYPE_CHECKING:
     from thinkcap.gateway.tracing import Tracing
-
-_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=-]{0,127}")
-_PARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_STATE = re.compile(rb"[\x20-\x7e]{1,512}")
-_PASSED_ON = {b"x-request-id": _ID, b"traceparent": _PARENT, b"tracestate": _STATE}
-"""What is handed on of a client's headers, and what each must look like; anything else counts as not sent."""
 
 
 class Visits:
@@ -49,13 +43,11 @@ class Visits:
         return sum(visit.cap * visit.choices for visit in self._open)
 
     def begin(self, scope: Scope) -> Visit:
-        carried = _carried(scope)
-        visit = Visit(
-            carried.setdefault("x-request-id", secrets.token_hex(8)), scope["method"], scope["path"], self._metrics
-        )
+        found = carried(scope)
+        visit = Visit(found.setdefault("x-request-id", _new_id()), scope["method"], scope["path"], self._metrics)
         if self._tracing is not None:
-            visit.trace = self._tracing.begin(visit, carried)
-        headers: Mapping[str, str] = carried if visit.trace is None else {**carried, **visit.trace.headers}
+            visit.trace = self._tracing.begin(visit, found)
+        headers: Mapping[str, str] = found if visit.trace is None else {**found, **visit.trace.headers}
         CALL_CONTEXT.set(CallContext(headers, visit.called))
         self._open.add(visit)
         return visit
@@ -93,12 +85,6 @@ def _tracing(config: ServeConfig) -> Tracing:
     return Tracing(config.otlp, config.otlp_sample)
 
 
-def _carried(scope: Scope) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        wanted = _PASSED_ON.get(name)
-        if wanted is not None and wanted.fullmatch(value):
-            found[name.decode()] = value.decode()
-    if "traceparent" not in found:
-        found.pop("tracestate", None)
-    return found
+def _new_id() -> str:
+    """Not secret, so no bytes of the system's: asking for them costs more than the rest of the visit."""
+    return f"{random.getrandbits(64):016x}"
