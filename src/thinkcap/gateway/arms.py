@@ -140,7 +140,13 @@ class Arms:
             return
         task = asyncio.ensure_future(self._shadow(one))
         self._shadows.add(task)
-        task.add_done_callback(self._shadows.discard)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._shadows.discard(task)
+        if not task.cancelled() and (err := task.exception()):
+            # The client has its answer; what is lost is one comparison. Its words may hold what somebody asked.
+            log.error("a shadow failed (%s)", type(err).__name__)
 
     def _takes(self, one: Onlooker) -> bool:
         """Whether the gateway would answer it: what it cannot read, or whose sender it does not know, it leaves.
