@@ -33,7 +33,7 @@ async def test_a_live_race_pays_for_what_was_written(
     engine: Engine, server: Server, races: int, campaign: Any
 ) -> None:
     before = written_by(server)
-    raced = [await checked_race(engine, n, 1 + n % 2) for n in range(1, 1 + max(1, campaign.of(races)))]
+    raced = [await checked_race(engine, n, 1 + n % 2) for n in range(max(1, campaign.of(races)))]
     charged, whole = sum(r.charged for r in raced), sum(r.whole for r in raced)
     said = f"{len(raced)} races of {LANES} on {server.kind}: {sum(r.stopped for r in raced)} lanes stopped, "
     said += f"{charged:,} tokens charged instead of {whole:,}"
