@@ -9,22 +9,30 @@ pictures into docs/img. No question's text does.
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from hf_study import told
 from page import written
+from thinkcap.statistics.paired import difference, holm
 
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "training" / "hybrid" / "rows"
-TASKS = {"gsm8k": 2048, "math500": 4096}
-"""The studies, and the cap at which modes are compared on chains that end."""
+TASKS = ("gsm8k", "math500")
+CAPS = (256, 512, 1024, 2048)
+MOST = CAPS[-1]
+"""The cap at which modes are compared on chains that end."""
+READINGS = ("think", "think[heuristic]", "close", "close(sentence=qwen)", "close(sentence=placebo)", "split")
+"""What can be had of a chain that the cap cuts."""
 
 
 def said(*words: str) -> str:
@@ -51,41 +59,99 @@ class Arms:
         right = (rows["verdict"][mine] == "right")[order]
         return right, rows["ended"][mine][order].astype(bool), rows["tokens_charged"][mine][order]
 
+    def unread(self, task: str, policy: str, cap: int) -> Any:
+        """Where no answer could be read."""
+        rows = self._rows
+        mine = (rows["task"] == task) & (rows["policy"] == policy) & (rows["budget"] == cap)
+        return (rows["verdict"][mine] == "unreadable")[np.argsort(rows["question"][mine])]
+
+    def known(self, task: str, policy: str, cap: int) -> tuple[Any, Any, Any]:
+        found = self.of(task, policy, cap)
+        if found is None:
+            raise SystemExit(f"no rows of {policy}@{cap} on {task} in {ROWS}; wanted them to be kept")
+        return found
+
 
 def percent(values: Any) -> str:
     return f"{100 * np.mean(values):.1f}"
 
 
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> list[str]:
+    """Markdown; the first `words` columns are words, the others numbers."""
+    rule = "|" + "---|" * words + "---:|" * (len(titles) - words)
+    return [f"| {' | '.join(titles)} |", rule, *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def shown(arm: tuple[Any, Any, Any] | None) -> str:
+    return percent(arm[0]) if arm else ""
+
+
 def modes() -> str:
     """Base, both modes and chains that end, beside each other."""
     base = Arms(ROWS / "base")
-    lines = [
-        "| task | cap | base (%) | nothink (%) | think (%) | ended (%) | think[heuristic] (%) |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    apart = []
-    for task, most in TASKS.items():
+    rows, apart = [], []
+    for task in TASKS:
         arms = Arms(ROWS / task)
-        for cap in (256, 512, 1024, 2048, 4096):
-            think, nothink, read = (arms.of(task, p, cap) for p in ("think", "nothink", "think[heuristic]"))
-            if think is None or nothink is None or read is None:
-                continue
-            untuned = base.of(task, "think", cap)
-            lines.append(
-                f"| {task} | {cap:,} | {percent(untuned[0]) if untuned else ''} | {percent(nothink[0])} | "
-                f"{percent(think[0])} | {percent(think[1])} | {percent(read[0])} |"
-            )
-        think, nothink = arms.of(task, "think", most), arms.of(task, "nothink", most)
-        assert think is not None
-        assert nothink is not None
-        ended = think[1]
+        for cap in CAPS:
+            think, nothink = arms.known(task, "think", cap), arms.known(task, "nothink", cap)
+            untuned = shown(base.of(task, "think", cap))
+            right, ended, _ = think
+            of_those = percent(right[ended]) if ended.any() else ""
+            found = (percent(nothink[0]), percent(right), percent(ended), of_those)
+            rows.append((task, f"{cap:,}", untuned, *found))
+        think, nothink = arms.known(task, "think", MOST), arms.known(task, "nothink", MOST)
+        ended, silent = think[1], think[1] & arms.unread(task, "think", MOST)
         apart.append(
-            f"{task}: of {len(ended):,} chains {ended.sum():,} end within {most:,} tokens. On those questions "
+            f"- {task}: of {len(ended):,} chains {ended.sum():,} end within {MOST:,} tokens. On those questions "
             f"thinking is right in {percent(think[0][ended])} %, the mode without it in "
-            f"{percent(nothink[0][ended])} %. Half of all chains end within {int(np.median(think[2]))} tokens; "
+            f"{percent(nothink[0][ended])} %. {silent.sum()} end without closing their thought: they give no "
+            f"answer and count as not right. Half of all chains end within {int(np.median(think[2]))} tokens; "
             f"without thinking, within {int(np.median(nothink[2]))}."
         )
-    return "\n".join([*lines, "", *(f"- {line}" for line in apart)])
+    titles = ("task", "cap", "base (%)", "nothink (%)", "think (%)", "ended (%)", "right of those (%)")
+    return "\n".join([*table(titles, rows), "", *apart])
+
+
+def readings() -> str:
+    """What the same chains give when the cap cuts them: nothing, what they say, or an answer after all."""
+    rows = []
+    for task in TASKS:
+        arms = Arms(ROWS / task)
+        rows += [(task, f"{cap:,}", *(shown(arms.of(task, policy, cap)) for policy in READINGS)) for cap in CAPS]
+    return "\n".join(table(("task", "cap", *(f"{policy} (%)" for policy in READINGS)), rows))
+
+
+def landing() -> str:
+    """What last words in a closed thought do, question by question."""
+    arms = Arms(ROWS / "gsm8k")
+    bare, qwen, placebo = "close", "close(sentence=qwen)", "close(sentence=placebo)"
+    pairs = [(cap, *pair) for pair in ((qwen, bare), (placebo, bare), (qwen, placebo)) for cap in CAPS[:3]]
+    found = {
+        (cap, one, other): difference(
+            arms.known("gsm8k", one, cap)[0], arms.known("gsm8k", other, cap)[0], "question"
+        )
+        for cap, one, other in pairs
+    }
+    clear = holm({pair: paired.test.p for pair, paired in found.items()})
+    rows = []
+    for (cap, one, other), paired in found.items():
+        gain, low, high = (100 * x for x in (paired.test.difference, paired.low, paired.high))
+        p = clear[cap, one, other]
+        rows.append((one, other, f"{cap:,}", f"{gain:+.1f}", f"{low:+.1f} to {high:+.1f}", f"{p:.2g}"))
+    return "\n".join(table(("with", "against", "cap", "points", "95 %", "p (Holm)"), rows, words=2))
+
+
+def apart() -> str:
+    """How far two runs of the recipe are from each other."""
+    before, rows, far = Arms(ROWS / "first_run"), [], []
+    for task in TASKS:
+        now = Arms(ROWS / task)
+        for cap in CAPS:
+            found = [arms.known(task, p, cap)[0] for p in ("nothink", "think") for arms in (before, now)]
+            rows.append((task, f"{cap:,}", *map(percent, found)))
+            far += [abs(100 * (np.mean(a) - np.mean(b))) for a, b in (found[:2], found[2:])]
+    titles = ("task", "cap", "nothink, first (%)", "second (%)", "think, first (%)", "second (%)")
+    return "\n".join([*table(titles, rows), "", f"The largest difference is {max(far):.1f} points."])
 
 
 def main() -> None:
@@ -93,6 +159,10 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "real-model.md")
     args = parser.parse_args()
     written(args.page, "modes", modes())
+    written(args.page, "readings", readings())
+    written(args.page, "landing", landing())
+    written(args.page, "apart", apart())
+    written(args.page, "speed", told(json.loads((ROWS / "study_speed.json").read_text(encoding="utf-8"))))
     for task in TASKS:
         run = str(ROWS / task)
         verdict = said("diagnose", run).replace(str(ROOT) + "/", "")

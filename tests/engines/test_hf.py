@@ -20,6 +20,7 @@ from thinkcap.core.prompts import PROMPTS  # noqa: E402
 from thinkcap.core.types import GREEDY, Completion, Question, Request, Sampling  # noqa: E402
 from thinkcap.engines import open_engine  # noqa: E402
 from thinkcap.engines.hf_batch import Batch, BatchJob  # noqa: E402
+from thinkcap.engines.hf_words import HfWords  # noqa: E402
 from thinkcap.model import pebble_hf  # noqa: E402
 
 LIMIT = 100
@@ -41,6 +42,18 @@ def plain(folder: Path, prompts: list[tuple[int, ...]]) -> list[tuple[int, ...]]
         out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=LIMIT, do_sample=False)
         written.append(tuple(out[0, len(prompt) :].tolist()))
     return written
+
+
+def test_ids_are_read_back_as_transformers_reads_them() -> None:
+    from transformers import AutoTokenizer, GenerationConfig
+
+    tokenizer = AutoTokenizer.from_pretrained(pebble_hf())
+    words = HfWords(tokenizer, GenerationConfig.from_pretrained(pebble_hf()))
+    ids = tokenizer("<think>\n3 + 4 is  7, na\u00efve\n</think>\n\n#### 7", add_special_tokens=False)["input_ids"]
+    for count in range(len(ids) + 1):
+        wanted = tokenizer.decode(ids[:count], skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        assert words.text(ids[:count]) == wanted
+    assert words.text([*ids, min(words.ends)]) == words.text(ids)
 
 
 @pytest.mark.parametrize("batching", ["batch", "lanes", "waves"])

@@ -16,7 +16,10 @@ sys.path.insert(0, str(ROOT))
 
 from training.hybrid.attempts import Attempt, leader, mixed, problems  # noqa: E402
 from training.hybrid.chains import examples, thought  # noqa: E402
+from training.hybrid.keep import policies, whole_arms  # noqa: E402
 from training.hybrid.ways import WAYS  # noqa: E402
+
+from thinkcap.study.rows import Row  # noqa: E402
 
 
 def tried(*votes: int, right: int = 0) -> list[Attempt]:
@@ -99,46 +102,55 @@ def test_no_test_question_is_in_a_training_file(shared: Path, test_set: str) -> 
         assert not tested & learned
 
 
+ROWS = ROOT / "training" / "hybrid" / "rows"
+
+
 def test_kept_rows_are_whole_and_hold_no_texts() -> None:
     import pyarrow.parquet as pq
 
-    rows = ROOT / "training" / "hybrid" / "rows"
-    assert sum(path.stat().st_size for path in rows.rglob("*") if path.is_file()) < 5_000_000
+    assert sum(path.stat().st_size for path in ROWS.rglob("*") if path.is_file()) < 5_000_000
     for task, count in (("gsm8k", 1319), ("math500", 500)):
-        table = pq.read_table(rows / task / "rows.parquet")
+        table = pq.read_table(ROWS / task / "rows.parquet")
         assert not {"text", "answer", "error"} & set(table.column_names)
         arms = table.group_by(["policy", "budget"]).aggregate([("question", "count_distinct")])
         assert set(arms["question_count_distinct"].to_pylist()) == {count}
-        assert {"think", "nothink", "split", "town", "iris", "think[heuristic]"} <= set(arms["policy"].to_pylist())
+        assert {"think", "nothink", "close", "split", "town", "iris"} <= set(arms["policy"].to_pylist())
 
 
-def test_a_run_without_marks_is_read_as_what_it_is(tmp_path: Path) -> None:
-    from training.hybrid.keep import read_again
+@pytest.mark.parametrize("task", ["gsm8k", "math500"])
+def test_the_hybrid_thinks_between_marks_of_its_own(task: str) -> None:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
 
-    from thinkcap.study.rows import Row
+    table = pq.read_table(ROWS / task / "rows.parquet")
+    chains = table.filter((pc.field("policy") == "think") & (pc.field("budget") == 2048))
+    opened = [count > 0 for count in chains["tokens_think"].to_pylist()]
+    assert sum(opened) > 0.99 * len(opened)
+    plain = table.filter((pc.field("policy") == "nothink") & (pc.field("budget") == 2048))
+    assert max(plain["tokens_think"].to_pylist()) == 0
+    # A mark that is never written would leave no answer behind a thought.
+    ended = chains.filter(pc.field("ended"))
+    readable = [verdict != "unreadable" for verdict in ended["verdict"].to_pylist()]
+    assert sum(readable) > 0.95 * len(readable)
 
-    base: dict[str, Any] = dict.fromkeys(("task", "question", "group", "model", "error", "gold_hash", "stage"), "")
+
+def row(policy: str, budget: int, question: str) -> Row:
+    base: dict[str, Any] = dict.fromkeys(("task", "group", "error", "gold_hash", "stage", "source", "prompts"), "")
     base |= dict.fromkeys(("seed", "tokens_charged", "tokens_generated", "tokens_think", "calls", "level"), 0)
-    base |= {
-        "tokens_reread": 0,
-        "tokens_prompt": 0,
-        "budget": 64,
-        "answer": "7",
-        "text": None,
-        "guess": False,
-    }
-    base |= {"failed": False, "stages": (), "source": "", "notes": {}, "claims": {}, "grader": "2", "prompts": ""}
-    rows = [
-        Row(policy="think", ended=True, verdict="right", **base),
-        Row(policy="think", ended=False, verdict="right", **base),
-        Row(policy="close", ended=False, verdict="right", **base),
-        Row(policy="split", ended=False, verdict="wrong", **base),
-    ]
-    found = [(row.policy, row.verdict) for row in read_again(rows)]
-    assert found == [
-        ("think", "right"),
-        ("think[heuristic]", "right"),
-        ("think", "unreadable"),
-        ("think[heuristic]", "right"),
-        ("split", "wrong"),
+    base |= dict.fromkeys(("tokens_reread", "tokens_prompt"), 0)
+    base |= {"failed": False, "ended": True, "guess": False, "verdict": "right", "answer": "7", "text": None}
+    base |= {"stages": (), "notes": {}, "claims": {}, "grader": "2", "model": "m"}
+    return Row(policy=policy, budget=budget, question=question, **base)
+
+
+def test_an_arm_that_a_time_limit_cut_is_left_out() -> None:
+    whole = [row("think", 512, "a"), row("think", 512, "b"), row("close", 512, "a"), row("close", 512, "b")]
+    assert whole_arms([*whole, row("vote", 512, "a")]) == whole
+
+
+def test_the_kept_study_names_every_policy_of_its_folder() -> None:
+    rows = [row("close(sentence=qwen)", 512, "a"), row("think", 512, "a"), row("think", 256, "a")]
+    assert policies(rows) == [
+        {"name": "close", "sentence": "qwen", "budgets": [512]},
+        {"name": "think", "budgets": [256, 512]},
     ]

@@ -31,6 +31,8 @@ class HfWords:
             i for i, token in special.items() if token != dialect.end_of_turn and token in dialect.marks.tokens
         }
         self._unseen = (frozenset(special) - marks) | self.ends
+        # Around it transformers looks at every id once more, which takes longer than the decoding.
+        self._fast = getattr(tokenizer, "backend_tokenizer", None)
 
     async def render(self, messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
         plain = list(map(dict, messages))
@@ -43,7 +45,9 @@ class HfWords:
         return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"]) if text else ()
 
     def text(self, ids: Sequence[int]) -> str:
-        kept = [i for i in ids if i not in self._unseen]
+        kept = ids if self._unseen.isdisjoint(ids) else [i for i in ids if i not in self._unseen]
+        if self._fast is not None:
+            return str(self._fast.decode(kept, skip_special_tokens=False))
         return str(self._tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
     def stopped(self, ids: Sequence[int], stop: Sequence[str]) -> str | None:
