@@ -12,6 +12,7 @@ from running import Client, app_running, gateway_running
 from stub import ANSWER, Stub
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.gateway.banner import banner
 from thinkcap.gateway.config import ServeConfig
 
 URL = "/v1/chat/completions"
@@ -84,6 +85,10 @@ def test_turns_of_a_conversation_go_to_one_server(fleet: Fleet) -> None:
         (home,) = {i for i, n in enumerate(fleet.asked) if n}
         homes.add(home)
     assert homes == {0, 1, 2}
+
+
+def test_the_banner_counts_the_servers(fleet: Fleet) -> None:
+    assert ", 3 servers" in banner("http://127.0.0.1:1/v1", fleet.gateway.service)
 
 
 def test_clients_may_name_their_conversation(fleet: Fleet) -> None:

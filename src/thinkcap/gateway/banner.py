@@ -34,6 +34,7 @@ def _model(served: Served, threshold: int) -> str:
     card = served.engine.card
     dialect = f"dialect {card.dialect or 'of its own'}"
     context = f", context {card.context} tokens" if card.context else ""
+    context += f", {len(served.fleet.members)} servers" if served.fleet else ""
     return f"  {served.name}: {_policies(served, threshold)}; {dialect}; asked {asked(served)}{context}"
 
 
