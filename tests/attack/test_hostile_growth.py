@@ -116,12 +116,13 @@ def matcher(found: Expression) -> Callable[[str], Any]:
     one = found.pattern
 
     def match(text: str) -> None:
+        given = text.encode() if isinstance(one.pattern, bytes) else text
         if "match" in found.uses:
-            one.match(text)
+            one.match(given)
         if "fullmatch" in found.uses:
-            one.fullmatch(text)
+            one.fullmatch(given)
         if found.uses - {"match", "fullmatch"}:
-            for _ in one.finditer(text):
+            for _ in one.finditer(given):
                 pass
 
     return match
