@@ -29,6 +29,7 @@ BEFORE = 17
 """At the first count; the house's own guess had been about 15."""
 WHY = {
     ("cli/__init__.py", "main"): "every error of ours ends in one line and an exit status",
+    ("cli/__init__.py", "invoke"): "-v shows where an error came from and how long a verb took",
     ("cli/study.py", "command"): "options become a study",
     ("cli/show.py", "run_shown"): "the progress line; on Ctrl-C how to go on",
     ("core/sync.py", "wait"): "plain calls on top of async, also where a loop already runs",
