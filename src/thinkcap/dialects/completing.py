@@ -18,12 +18,12 @@ def completed(found: Dialect) -> Dialect:
     if not family:
         return found
     alike = max(family, key=lambda known: _likeness(known, found))
+    calls = _calls_alike(alike, found)
+    same = calls and all(getattr(alike, n) == getattr(found, n) for n in ("thinking", "close", "off"))
     made = replace(
         found,
-        name=alike.name
-        if all(getattr(alike, n) == getattr(found, n) for n in ("thinking", "close", "off"))
-        else "",
-        sampling=found.sampling or (alike.sampling if _calls_alike(alike, found) else None),
+        name=alike.name if same else "",
+        sampling=found.sampling or (alike.sampling if calls else None),
         markers_special=alike.markers_special,
         end_of_turn=found.end_of_turn or alike.end_of_turn,
         answer_open_alone=found.answer_open_alone or alike.answer_open_alone,
