@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from cyclonedx.model.bom import Bom
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +16,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 from audit import write_bom  # noqa: E402
 
 
+@pytest.mark.slow
 def test_every_dependency_is_in_the_bill_of_materials(tmp_path: Path) -> None:
     write_bom(tmp_path / "bom.json")
     text = (tmp_path / "bom.json").read_text()

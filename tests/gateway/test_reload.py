@@ -97,7 +97,7 @@ async def test_limits_keep_their_counts() -> None:
 async def test_requests_under_way_finish_with_what_they_began_with() -> None:
     stub = Stub()
     async with desk(stub, keys={"alice": hashed("a")}) as one:
-        stub.delay_s = 3
+        stub.delay_s = 1.5
         slow = asyncio.ensure_future(one.ask("a"))
         while not stub.active:  # noqa: ASYNC110 - the stub is in another thread
             await asyncio.sleep(0.01)

@@ -19,10 +19,11 @@ def completed(found: Dialect) -> Dialect:
         return found
     alike = max(family, key=lambda known: _likeness(known, found))
     calls = _calls_alike(alike, found)
-    same = calls and all(getattr(alike, n) == getattr(found, n) for n in ("thinking", "close", "off"))
+    same = all(getattr(alike, n) == getattr(found, n) for n in ("thinking", "close", "off"))
     made = replace(
         found,
-        name=alike.name if same else "",
+        # Without a switch there is little to know a model by, but its tool calls.
+        name=alike.name if same and (calls or found.thinking != "always") else "",
         sampling=found.sampling or (alike.sampling if calls else None),
         markers_special=alike.markers_special,
         end_of_turn=found.end_of_turn or alike.end_of_turn,
