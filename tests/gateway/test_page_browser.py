@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from opened import Opened, started_browser
 from running import Client, gateway_running
 
 from thinkcap.engines.scripted import ScriptedEngine
@@ -15,22 +14,13 @@ from thinkcap.gateway.auth import new_key
 
 pytestmark = pytest.mark.browser
 
-SHOTS = Path(__file__).parents[2] / "build" / "screenshots"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "has_touch": True, "is_mobile": True}
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>&lt;b&gt; %%API%%"
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright drives the browser tests")
-    program = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
-    if program is None:
-        pytest.skip("Chromium is not installed; the page's browser tests need it (apt-get install chromium)")
-    with api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=program, args=[*FLAGS, "--no-proxy-server"])
-        yield started
-        started.close()
+    yield from started_browser()
 
 
 @pytest.fixture(scope="module")
@@ -39,21 +29,7 @@ def bundled() -> Iterator[str]:
         yield address.removesuffix("/v1")
 
 
-class Opened:
-    """The page with everything it said and asked for."""
-
-    def __init__(self, browser: Any, base: str, **context: Any) -> None:
-        options: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
-        self.context = browser.new_context(**options | context)
-        self.page = self.context.new_page()
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(f"{base}/")
-        self.page.wait_for_selector("body[data-ready=yes]")
-
+class Playground(Opened):
     def answered(self) -> None:
         """Both sides are done, one way or the other."""
         for lane in ("#left", "#right"):
@@ -63,19 +39,9 @@ class Opened:
     def status(self, lane: str) -> str:
         return str(self.page.inner_text(f"{lane} .status"))
 
-    def shoot(self, name: str, whole: bool = True) -> None:
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SHOTS / f"{name}.png", full_page=whole)
-
-    def __enter__(self) -> Opened:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.context.close()
-
 
 def test_two_policies_side_by_side_and_the_cap_dragged(browser: Any, bundled: str) -> None:
-    with Opened(browser, bundled) as view:
+    with Playground(browser, bundled) as view:
         page = view.page
         assert page.inner_text("#title") == "pebble"
         assert "dialect qwen3" in page.inner_text("#subtitle")
@@ -111,7 +77,7 @@ def test_two_policies_side_by_side_and_the_cap_dragged(browser: Any, bundled: st
 
 
 def test_the_counts_move_while_somebody_watches(browser: Any, bundled: str) -> None:
-    with Opened(browser, bundled) as view:
+    with Playground(browser, bundled) as view:
         count = view.page.locator("#counts div", has_text="answered").locator("dd")
         before = int(count.inner_text().replace(",", ""))
         body = {"model": "pebble", "messages": [{"role": "user", "content": "1+1?"}], "max_tokens": 8}
@@ -120,7 +86,7 @@ def test_the_counts_move_while_somebody_watches(browser: Any, bundled: str) -> N
 
 
 def test_by_the_keyboard_alone(browser: Any, bundled: str) -> None:
-    with Opened(browser, bundled) as view:
+    with Playground(browser, bundled) as view:
         page, keys = view.page, view.page.keyboard
         assert page.evaluate("document.activeElement.id") == "question"
         keys.press("Control+A")
@@ -147,7 +113,7 @@ def test_by_the_keyboard_alone(browser: Any, bundled: str) -> None:
 
 
 def test_a_phone_in_the_dark(browser: Any, bundled: str) -> None:
-    with Opened(browser, bundled, **PHONE) as view:
+    with Playground(browser, bundled, **PHONE) as view:
         page = view.page
         page.tap("#ask")
         view.answered()
@@ -168,7 +134,7 @@ def test_a_phone_in_the_dark(browser: Any, bundled: str) -> None:
 
 def test_what_a_hostile_model_writes_is_text(browser: Any) -> None:
     engine = ScriptedEngine(lambda prompt: f"<think>{HOSTILE}</think>{HOSTILE}")
-    with gateway_running(engine) as (address, _), Opened(browser, address.removesuffix("/v1")) as view:
+    with gateway_running(engine) as (address, _), Playground(browser, address.removesuffix("/v1")) as view:
         page = view.page
         page.locator("#cap").evaluate("c => { c.value = c.max; c.dispatchEvent(new Event('input')); }")
         page.click("#ask")
@@ -185,7 +151,10 @@ def test_a_key_is_asked_for_and_kept_nowhere(browser: Any) -> None:
     key, line = new_key("alice")
     engine = ScriptedEngine(lambda prompt: "It is 42.")
     settings = {"keys": {"alice": line.split('"')[1]}}
-    with gateway_running(engine, **settings) as (address, _), Opened(browser, address.removesuffix("/v1")) as view:
+    with (
+        gateway_running(engine, **settings) as (address, _),
+        Playground(browser, address.removesuffix("/v1")) as view,
+    ):
         page = view.page
         assert page.is_visible("#door")
         assert page.is_hidden("#inside")
@@ -208,7 +177,7 @@ def test_a_key_is_asked_for_and_kept_nowhere(browser: Any) -> None:
 
 def test_escape_stops_the_answers_and_the_work(browser: Any) -> None:
     engine = ScriptedEngine(lambda prompt: "It is 42.", delay_s=120)
-    with gateway_running(engine) as (address, gateway), Opened(browser, address.removesuffix("/v1")) as view:
+    with gateway_running(engine) as (address, gateway), Playground(browser, address.removesuffix("/v1")) as view:
         under_way = "#counts div:has(dt:text-is('under way')) dd"
         view.page.keyboard.press("Control+Enter")
         view.page.wait_for_selector(f"{under_way}:text-is('2')")

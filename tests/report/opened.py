@@ -51,9 +51,9 @@ class Opened:
             assert time.monotonic() < end, f"{words} never held"
             self.page.wait_for_timeout(50)
 
-    def shoot(self, name: str) -> None:
+    def shoot(self, name: str, whole: bool = True) -> None:
         SHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
+        self.page.screenshot(path=SHOTS / f"{name}.png", full_page=whole)
 
     def __enter__(self) -> Opened:
         return self

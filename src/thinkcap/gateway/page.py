@@ -19,28 +19,17 @@ from thinkcap.gateway.interface import described
 from thinkcap.gateway.openapi import description
 from thinkcap.gateway.overview import overview
 from thinkcap.gateway.service import Service
-from thinkcap.report.assets import asset
+from thinkcap.report.assets import PAGE_HEADERS, asset, one_script
 
 _SCRIPTS = ("ask.js", "lane.js", "playground.js", "now.js", "start.js")
-_HEADERS = {
-    # Trusted types: a browser that knows them refuses to make markup out of text, whatever a model wrote.
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-cache",
-}
 
 
 def routes(service: Service) -> list[Route]:
-    script = "\n".join([asset("dom.js"), *map(_ours, _SCRIPTS)])
+    script = one_script(asset("dom.js"), *map(_ours, _SCRIPTS))
     files = {
         "/": (_ours("page.html"), "text/html"),
         "/page.css": (asset("look.css") + _ours("page.css"), "text/css"),
-        "/page.js": (f'"use strict";\n(() => {{\n{script}\n}})();\n', "text/javascript"),
+        "/page.js": (script, "text/javascript"),
     }
 
     @cache
@@ -48,11 +37,11 @@ def routes(service: Service) -> list[Route]:
         return _ours("docs.html").replace("%%API%%", described(description(bool(service.keys))))
 
     async def docs(_: Request) -> Response:
-        return Response(interface(), media_type="text/html", headers=_HEADERS)
+        return Response(interface(), media_type="text/html", headers=PAGE_HEADERS)
 
     async def now(request: Request) -> Response:
         service.authorise(request.scope["headers"])
-        return JSONResponse(overview(service), headers=_HEADERS)
+        return JSONResponse(overview(service), headers=PAGE_HEADERS)
 
     made = [Route("/docs", docs, methods=["GET"]), Route("/page.json", now, methods=["GET"])]
     return [_file(path, *found) for path, found in files.items()] + made
@@ -60,7 +49,7 @@ def routes(service: Service) -> list[Route]:
 
 def _file(path: str, text: str, kind: str) -> Route:
     async def give(_: Request) -> Response:
-        return Response(text, media_type=kind, headers=_HEADERS)
+        return Response(text, media_type=kind, headers=PAGE_HEADERS)
 
     return Route(path, give, methods=["GET"])
 

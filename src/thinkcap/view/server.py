@@ -19,7 +19,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from thinkcap.core.errors import ConfigError, ThinkcapError
-from thinkcap.report.assets import asset
+from thinkcap.report.assets import PAGE_HEADERS, asset, one_script
 from thinkcap.report.explorer.page import SHARD
 from thinkcap.report.explorer.shell import safe_json, script, served, style
 from thinkcap.view.searching import among, search
@@ -28,17 +28,6 @@ from thinkcap.view.shelf import NoRun, Shelf, place_of
 PORT = 8378
 _LOCAL = ("127.0.0.1", "localhost")
 _MOST_LETTERS = 200
-_HEADERS = {
-    # Trusted types: a browser that knows them refuses to make markup out of text, whatever a model wrote.
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-cache",
-}
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -93,10 +82,7 @@ class _Pages:
             "/page.css": (style() + _ours("served.css"), "text/css"),
             "/page.js": (script(_ours("served.js")), "text/javascript"),
             "/runs.css": (look + _ours("runs.css"), "text/css"),
-            "/runs.js": (
-                f'"use strict";\n(() => {{\n{asset("dom.js")}\n{_ours("runs.js")}\n}})();\n',
-                "text/javascript",
-            ),
+            "/runs.js": (one_script(asset("dom.js"), _ours("runs.js")), "text/javascript"),
         }
 
     async def diagnosing(self, _: web.Application) -> Any:
@@ -120,7 +106,7 @@ class _Pages:
 
     async def file(self, request: web.Request) -> web.Response:
         text, kind = self._files[request.path]
-        return web.Response(text=text, content_type=kind, headers=_HEADERS)
+        return web.Response(text=text, content_type=kind, headers=PAGE_HEADERS)
 
     async def list(self, _: web.Request) -> web.Response:
         found = await asyncio.to_thread(self._shelf.listed)
@@ -176,15 +162,15 @@ def _wanted(request: web.Request) -> str:
 
 
 def _page(text: str) -> web.Response:
-    return web.Response(text=text, content_type="text/html", headers=_HEADERS)
+    return web.Response(text=text, content_type="text/html", headers=PAGE_HEADERS)
 
 
 def _json(value: Any) -> web.Response:
-    return web.Response(text=safe_json(value), content_type="application/json", headers=_HEADERS)
+    return web.Response(text=safe_json(value), content_type="application/json", headers=PAGE_HEADERS)
 
 
 def _text(words: str, status: int) -> web.Response:
-    return web.Response(text=f"thinkcap: {words}\n", status=status, headers=_HEADERS)
+    return web.Response(text=f"thinkcap: {words}\n", status=status, headers=PAGE_HEADERS)
 
 
 def _ours(name: str) -> str:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from thinkcap.report.assets import asset
+from thinkcap.report.assets import asset, one_script
 
 _SCRIPTS = (
     *("dom.js", "tips.js", "save.js", "svg.js", "state.js", "plots.js", "charts.js", "causes.js"),
@@ -25,8 +25,7 @@ _POLICY = (
 
 def script(*more: str) -> str:
     """All of it; `more` are scripts of a server that shows the page."""
-    inside = "\n".join((*map(asset, _SCRIPTS), *more))
-    return f'"use strict";\n(() => {{\n{inside}\n}})();\n'
+    return one_script(*map(asset, _SCRIPTS), *more)
 
 
 def style() -> str:
