@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 NEWEST := .venv-newest
 
-.PHONY: setup setup-clients study profile test test-all setup-servers test-servers setup-newest test-newest check format clean attack audit campaign
+.PHONY: setup setup-clients study profile test test-again test-all setup-servers test-servers setup-newest test-newest check format clean attack audit campaign
 
 setup: $(STAMP)
 
@@ -30,6 +30,10 @@ profile: setup
 # A process a core; a file's tests stay together, since they share what is made once for the file.
 test: setup
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
+
+# The tests that failed last, one by one: what fails only beside others on a busy machine passes here and is named.
+test-again: setup
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rA --show-capture=no
 
 # What strangers and hostile model servers may try; also part of `make test`.
 attack: setup
