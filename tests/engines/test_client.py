@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from patience import PATIENCE_S, comes
 from thinkcap.core.errors import EngineError, EngineGarbled, EngineTimeout, EngineUnreachable
 from thinkcap.engines.client import ANSWER_BYTES, Client
 from thinkcap.engines.retry import RetryPolicy
 
 Write = Callable[[asyncio.StreamWriter], Awaitable[None]]
-ONCE = RetryPolicy(connect_s=2, first_byte_s=1, between_bytes_s=1, total_s=5, attempts=1)
+ONCE = RetryPolicy(PATIENCE_S, PATIENCE_S, PATIENCE_S, PATIENCE_S, attempts=1)
 
 
 class Server:
@@ -96,7 +98,7 @@ async def test_a_stream_that_is_left_is_cut() -> None:
         batches = client.events("/x", b"{}")
         assert await anext(batches)
         await batches.aclose()
-        await asyncio.wait_for(server.cut.wait(), 5)
+        await asyncio.wait_for(server.cut.wait(), PATIENCE_S)
 
 
 @pytest.mark.parametrize(
@@ -108,14 +110,20 @@ async def test_a_stream_that_is_left_is_cut() -> None:
         (whole(b'{"a": 1}', b"Content-Encoding: gzip\r\n"), EngineGarbled),
         (whole(b"not json"), EngineGarbled),
         (whole(b"[" * 100_000), EngineGarbled),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", EngineTimeout),
         (chunked(b"{", end=b"zz\r\n"), EngineError),
     ],
 )
 async def test_broken_answers_have_names(answer: bytes, error: type[Exception]) -> None:
-    retry = RetryPolicy(connect_s=1, first_byte_s=1, total_s=1, attempts=1)
-    async with serving(answer, retry=retry) as (client, _):
+    async with serving(answer) as (client, _):
         with pytest.raises(error) as caught:
+            await client.get("/x")
+        assert len(str(caught.value)) < 1000
+
+
+async def test_an_answer_that_stops_in_the_middle_is_a_time_out() -> None:
+    retry = replace(ONCE, total_s=1)
+    async with serving(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", retry=retry) as (client, _):
+        with pytest.raises(EngineTimeout) as caught:
             await client.get("/x")
         assert len(str(caught.value)) < 1000
 
@@ -168,11 +176,11 @@ async def test_silence_is_a_time_out_and_the_connection_is_not_used_again() -> N
     async def silent(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(3600)
 
-    retry = RetryPolicy(connect_s=1, first_byte_s=0.2, between_bytes_s=0.2, total_s=5, attempts=2, pause_s=0.01)
+    retry = replace(ONCE, first_byte_s=0.2, attempts=2, pause_s=0.01)
     async with serving(silent, retry=retry) as (client, server):
         with pytest.raises(EngineTimeout):
             await events(client)
-        assert server.connections == 2
+        await comes(lambda: server.connections == 2)
 
 
 async def test_nobody_there_is_unreachable() -> None:
@@ -196,8 +204,9 @@ async def test_a_fast_server_is_held_back_until_the_reader_reads() -> None:
     async with serving(endless) as (client, _):
         batches = client.events("/x", b"{}")
         await anext(batches)
-        await asyncio.sleep(0.5)
-        held = sent
-        await asyncio.sleep(0.5)
-        assert sent == held < 2**25
+        before = 0
+        while before != sent < 2**25:
+            before = sent
+            await asyncio.sleep(0.2)
+        assert sent < 2**25, "it wrote on though nobody read"
         await batches.aclose()

@@ -16,6 +16,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from patience import PATIENCE_S
+
 
 @dataclass(frozen=True)
 class SeenSpan:
@@ -64,7 +66,7 @@ class Collector:
 
     def wait(self, number: int) -> list[SeenSpan]:
         """So many spans at least; parents end after their children and so come behind them."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             with self._lock:
                 if len(self._spans) >= number:

@@ -6,11 +6,13 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import requests
 import uvicorn
 
+from patience import PATIENCE_S
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
@@ -52,7 +54,7 @@ class Thread:
 
     def start(self) -> Any:
         self._thread.start()
-        assert self._ready.wait(120), "did not start"
+        assert self._ready.wait(PATIENCE_S), "did not start"
         if self._error:
             raise self._error
         return self._value
@@ -60,7 +62,7 @@ class Thread:
     def stop(self) -> None:
         if self._loop and self._stop:
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(60)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), "did not stop"
 
     def _run(self) -> None:
@@ -134,3 +136,14 @@ def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, 
         yield value
     finally:
         thread.stop()
+
+
+@contextmanager
+def hurried(gateway: Gateway, **limits: float) -> Iterator[None]:
+    """Limits for one test, of a gateway that was opened and serves the others without hurry."""
+    service = gateway.service
+    before, service.config = service.config, replace(service.config, **limits)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        service.config = before

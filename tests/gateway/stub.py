@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections import deque
 from typing import Any
 
@@ -32,6 +33,8 @@ class Stub:
         self.field = field
         self.delay_s = delay_s
         self.usage = usage
+        self.gate: threading.Event | None = None
+        """Answers asked for while it is there stop in the middle until it is set."""
         self.faults: deque[str] = deque()
         self.bodies: list[dict[str, Any]] = []
         self.active = 0
@@ -67,6 +70,7 @@ class Stub:
         )
 
     async def _chat(self, body: dict[str, Any], receive: Any, send: Any) -> None:
+        gate = self.gate
         self.bodies.append(body)
         content = body["messages"][-1].get("content")
         said = content if isinstance(content, str) else ""
@@ -87,7 +91,7 @@ class Stub:
         self.active += 1
         try:
             work = self._stream if body.get("stream") else self._whole
-            task = asyncio.ensure_future(work(body, kept, finish, fault, send))
+            task = asyncio.ensure_future(work(body, kept, finish, fault, send, gate))
             gone = asyncio.ensure_future(receive())
             await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
@@ -108,7 +112,9 @@ class Stub:
             "completion_tokens_details": {"reasoning_tokens": thought},
         }
 
-    async def _whole(self, body: Any, kept: Any, finish: str, fault: str, send: Any) -> None:
+    async def _whole(
+        self, body: Any, kept: Any, finish: str, fault: str, send: Any, gate: threading.Event | None
+    ) -> None:
         if fault == "stall":
             await asyncio.sleep(3600)
         if fault == "500":
@@ -134,6 +140,7 @@ class Stub:
             await send({"type": "http.response.body", "body": b'{"choices": [', "more_body": True})
             _abort(send)
             return
+        await _opened(gate)
         await asyncio.sleep(self.delay_s * len(kept))
         message: dict[str, Any] = {"role": "assistant", "content": _words(kept, "answer") or None}
         if thought := _words(kept, "thought"):
@@ -155,9 +162,11 @@ class Stub:
             reply["usage"] = self._usage(kept, finish)
         await _json(send, reply)
 
-    async def _stream(self, body: Any, kept: Any, finish: str, fault: str, send: Any) -> None:
+    async def _stream(
+        self, body: Any, kept: Any, finish: str, fault: str, send: Any, gate: threading.Event | None
+    ) -> None:
         if fault in ("500", "429", "400", "html") or fault == "kill":
-            await self._whole(body, kept, finish, fault, send)
+            await self._whole(body, kept, finish, fault, send, gate)
             return
         await send(
             {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
@@ -170,6 +179,7 @@ class Stub:
         middle = max(1, len(kept) // 2)
         for at, (channel, word) in enumerate(kept):
             if at == middle:
+                await _opened(gate)
                 await self._break(fault, put)
                 if fault in ("reset", "half"):
                     _abort(send)
@@ -215,6 +225,11 @@ class Stub:
         if fault == "endless":
             for _ in range(40):
                 await put(b"data: " + b"x" * 65536)
+
+
+async def _opened(gate: threading.Event | None) -> None:
+    while gate and not gate.is_set():  # noqa: ASYNC110 - set from another thread
+        await asyncio.sleep(0.01)
 
 
 async def _body(receive: Any) -> bytes:

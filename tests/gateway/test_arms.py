@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from running import Client, Thread, app_running, gateway_running
 from stub import Stub
 from test_watch import entries
 
+from patience import until
 from thinkcap.core.errors import ConfigError
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.gateway.app import Gateway
@@ -73,13 +73,6 @@ class Failing(Stub):
 def body(number: int, **more: Any) -> dict[str, Any]:
     said = [{"role": "user", "content": f"question {number}"}]
     return {"model": "stub", "messages": said, "max_tokens": 10, **more}
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_share_is_held_by_the_bytes_of_the_request_and_answered_as_the_gateway_does(tmp_path: Path) -> None:
@@ -207,7 +200,6 @@ def test_a_journal_of_all_arms_is_diagnosed_apart(tmp_path: Path) -> None:
         told = client.get("/thinkcap/healthz").json()["arms"]
         sent = told["watch"]["answered"] + told["watch"]["empty"]
         until(lambda: client.get("/thinkcap/healthz").json()["arms"]["shadow"]["answered"] >= 0.5 * sent)
-        time.sleep(0.2)
     found = diagnose(read([tmp_path]))
     watched, held = found.traffic
     assert (watched.held, watched.rows, watched.empty.k) == (False, sent, told["watch"]["empty"])

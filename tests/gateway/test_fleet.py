@@ -64,7 +64,7 @@ class Fleet:
 @pytest.fixture(scope="module")
 def running() -> Iterator[Fleet]:
     with ExitStack() as stack:
-        yield Fleet(stack, stall_timeout_s=1.0, request_timeout_s=6.0, forward=["/v1/embeddings"])
+        yield Fleet(stack, forward=["/v1/embeddings"])
 
 
 @pytest.fixture
@@ -72,6 +72,13 @@ def fleet(running: Fleet) -> Iterator[Fleet]:
     running.clear()
     yield running
     running.clear()
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[Fleet]:
+    """For servers that fall silent."""
+    with ExitStack() as stack:
+        yield Fleet(stack, stall_timeout_s=2.0)
 
 
 def test_turns_of_a_conversation_go_to_one_server(fleet: Fleet) -> None:
@@ -117,20 +124,21 @@ def test_a_request_that_has_shown_nothing_moves_on(fleet: Fleet, fault: str, str
     assert sorted(fleet.asked) == [0, 1, 1]
 
 
-def test_a_stalled_stream_moves_on_before_its_first_piece(fleet: Fleet) -> None:
+def test_a_stalled_stream_moves_on_before_its_first_piece(hasty: Fleet) -> None:
     """Also where the head of the answer and a role have come: nobody has seen a word."""
-    home = fleet.home("stalled")
-    fleet.stubs[home].delay_s = 3600
+    home = hasty.home("stalled")
+    hasty.stubs[home].delay_s = 3600
     try:
-        reply = fleet.ask("stalled", stream=True)
+        reply = hasty.ask("stalled", stream=True)
     finally:
-        fleet.stubs[home].delay_s = 0
+        hasty.stubs[home].delay_s = 0
     assert TEXT in _text(reply, True)
-    assert fleet.members[home].pauses == 1
+    assert hasty.members[home].pauses == 1
 
 
 @pytest.mark.parametrize("fault", ["reset", "half", "stall"])
-def test_what_was_shown_is_never_repeated(fleet: Fleet, fault: str) -> None:
+def test_what_was_shown_is_never_repeated(fleet: Fleet, hasty: Fleet, fault: str) -> None:
+    fleet = hasty if fault == "stall" else fleet
     home = fleet.home("broken")
     fleet.stubs[home].faults.append(fault)
     reply = fleet.ask("broken", stream=True)
@@ -152,7 +160,7 @@ def test_what_the_caller_did_wrong_is_said_once(fleet: Fleet) -> None:
 def test_one_request_cannot_bring_down_everybody(fleet: Fleet) -> None:
     """A question that kills servers is handed to `attempts` of them, not to all there are."""
     with ExitStack() as stack:
-        many = Fleet(stack, count=5, attempts=2, request_timeout_s=6.0)
+        many = Fleet(stack, count=5, attempts=2)
         assert many.ask("fault:kill").status_code == 502
         assert sum(many.asked) == 2
 

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,8 @@ import pytest
 from running import Client, app_running, gateway_running
 from stub import ANSWER, Stub
 
+from patience import PATIENCE_S, comes, until
+from thinkcap.core.engine import Output
 from thinkcap.core.errors import ConfigError
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.gateway.auth import hashed, new_key
@@ -33,6 +34,17 @@ BODY = {"model": "scripted", "messages": [{"role": "user", "content": "2?"}], "m
 
 def engine(delay_s: float = 0.0) -> ScriptedEngine:
     return ScriptedEngine(lambda prompt: "It is 42.", delay_s=delay_s)
+
+
+class Held(ScriptedEngine):
+    """Writes nothing until it is told to."""
+
+    go = False
+
+    async def generate(self, *asked: Any) -> Output:
+        while not self.go:  # noqa: ASYNC110 - set from another thread
+            await asyncio.sleep(0.01)
+        return await super().generate(*asked)
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +106,13 @@ def test_a_web_page_of_another_host_is_refused_without_keys() -> None:
 
 
 def test_a_full_queue_says_when_to_come_back() -> None:
-    with gateway_running(engine(0.5), concurrency=1, queue=1) as (address, _):
+    model = Held(lambda prompt: "It is 42.")
+    with gateway_running(model, concurrency=1, queue=1) as (address, _):
         with ThreadPoolExecutor(4) as pool:
-            replies = list(pool.map(lambda _: Client(address).post(URL, json=BODY), range(4)))
+            asked = [pool.submit(Client(address).post, URL, json=BODY) for _ in range(4)]
+            until(lambda: sum(one.done() for one in asked) == 2)
+            model.go = True
+        replies = [one.result() for one in asked]
         found = sorted(r.status_code for r in replies)
         assert found == [200, 200, 429, 429]
         busy = next(r for r in replies if r.status_code == 429)
@@ -107,15 +123,17 @@ def test_a_full_queue_says_when_to_come_back() -> None:
 async def test_places_go_to_who_waits_longest_and_are_never_lost() -> None:
     admission = Admission(2, 10)
     order: list[int] = []
+    go = asyncio.Event()
 
     async def one(number: int) -> None:
         async with Slot(admission):
             order.append(number)
-            await asyncio.sleep(0.01)
+            await go.wait()
 
     tasks = [asyncio.ensure_future(one(n)) for n in range(8)]
-    await asyncio.sleep(0.005)
+    await comes(lambda: admission.waiting == 6)
     tasks[3].cancel()
+    go.set()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert order == [0, 1, 2, 4, 5, 6, 7]
     assert (admission.active, admission.waiting) == (0, 0)
@@ -129,7 +147,7 @@ async def test_a_place_given_to_somebody_who_left_goes_on() -> None:
     admission.leave(entered)
     waiting[0].cancel()
     await asyncio.gather(waiting[0], return_exceptions=True)
-    admission.leave(await asyncio.wait_for(waiting[1], 1))
+    admission.leave(await asyncio.wait_for(waiting[1], PATIENCE_S))
     assert (admission.active, admission.waiting) == (0, 0)
     full = Admission(1, 0)
     await full.enter()
@@ -139,25 +157,18 @@ async def test_a_place_given_to_somebody_who_left_goes_on() -> None:
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[str]:
-    limits = {
-        "body_limit_bytes": 2048,
-        "header_limit_bytes": 2048,
-        "arrival_timeout_s": 0.5,
-        "request_timeout_s": 1.0,
-    }
-    with gateway_running(engine(), **limits) as (address, _):
+    with gateway_running(engine(), body_limit_bytes=2048, header_limit_bytes=2048) as (address, _):
         yield address
 
 
-def raw(address: str, *parts: bytes, pause_s: float = 0.0) -> bytes:
+def raw(address: str, *parts: bytes) -> bytes:
     host, port = address.removesuffix("/v1").removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as wire:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as wire:
         for part in parts:
             try:
                 wire.sendall(part)
             except ConnectionError:
                 break
-            time.sleep(pause_s)
         found = b""
         try:
             while data := wire.recv(65536):
@@ -181,26 +192,27 @@ def test_large_bodies_and_headers_are_refused(small: str) -> None:
     assert Client(small).post(URL, json=fits).status_code == 200
 
 
-def test_slow_heads_and_bodies_are_cut_off(small: str) -> None:
-    assert b" 408 " in raw(small, b"POST /v1/chat", pause_s=0.8)
+def test_slow_heads_and_bodies_are_cut_off() -> None:
     head = (
         b"POST "
         + URL.encode()
         + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 100\r\n\r\n"
     )
-    found = raw(small, head, b"{", pause_s=0.8)
+    with gateway_running(engine(), arrival_timeout_s=1.0) as (address, _):
+        assert b" 408 " in raw(address, b"POST /v1/chat")
+        found = raw(address, head, b"{")
     assert b" 408 " in found
     assert b"request_timeout" in found
 
 
 def test_a_request_that_takes_too_long_is_a_504() -> None:
-    with gateway_running(engine(5.0), request_timeout_s=0.3) as (address, _):
+    with gateway_running(engine(3600.0), request_timeout_s=0.3) as (address, _):
         reply = Client(address).post(URL, json=BODY)
         assert (reply.status_code, reply.json()["error"]["code"]) == (504, "request_timeout")
 
 
 def test_a_shutdown_lets_streams_finish_and_the_log_stays_silent(tmp_path: Path) -> None:
-    stub = Stub(delay_s=0.2)
+    stub, gate = Stub(), threading.Event()
     secret = "sk-upstream-secret"
     with app_running(stub) as upstream, (tmp_path / "log").open("wb") as log:
         command = [sys.executable, "-m", "thinkcap", "serve", f"{upstream}/v1", "--port", "0"]
@@ -215,15 +227,16 @@ def test_a_shutdown_lets_streams_finish_and_the_log_stays_silent(tmp_path: Path)
                 "messages": [{"role": "user", "content": "private words"}],
             }
             box: list[str] = []
+            stub.gate = gate
             thread = threading.Thread(target=lambda: box.append(Client(address).post(URL, json=body).text))
             thread.start()
-            while not stub.active and thread.is_alive():
-                time.sleep(0.01)
-            assert stub.active, box
-            time.sleep(0.3)
+            until(lambda: stub.active or box, lambda: box)
             process.send_signal(signal.SIGTERM)
-            thread.join(30)
-            assert process.wait(30) == 0
+            until(lambda: not _listens(address))
+            assert thread.is_alive()
+            gate.set()
+            thread.join(PATIENCE_S)
+            assert process.wait(PATIENCE_S) == 0
         finally:
             process.kill()
     assert box[0].count('"content"') >= len(ANSWER)
@@ -235,17 +248,20 @@ def test_a_shutdown_lets_streams_finish_and_the_log_stays_silent(tmp_path: Path)
 
 
 def _address(log: Path) -> str:
-    for _ in range(600):
-        if "serves at " in (text := log.read_text()):
-            return text.split("serves at ")[1].split()[0]
-        time.sleep(0.1)
-    raise AssertionError("did not start")
+    until(lambda: "serves at " in log.read_text(), log.read_text)
+    return log.read_text().split("serves at ")[1].split()[0]
+
+
+def _listens(address: str) -> bool:
+    host, port = address.removesuffix("/v1").removeprefix("http://").split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
 
 
 @pytest.mark.parametrize("model", ["http://127.0.0.1:9/v1#m", "nowhere.gguf"])
 def test_a_model_that_cannot_be_opened_is_one_line_and_no_traceback(model: str) -> None:
     command = [sys.executable, "-m", "thinkcap", "serve", model, "--port", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode in (1, 2)
     assert done.stderr.startswith("thinkcap: ")
     assert len(done.stderr.strip().splitlines()) == 1

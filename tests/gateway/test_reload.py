@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ import pytest
 from running import Client, app_running
 from stub import Stub
 
+from patience import PATIENCE_S, comes
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.auth import hashed
 from thinkcap.gateway.config import ServeConfig
@@ -97,18 +99,18 @@ async def test_limits_keep_their_counts() -> None:
 async def test_requests_under_way_finish_with_what_they_began_with() -> None:
     stub = Stub()
     async with desk(stub, keys={"alice": hashed("a")}) as one:
-        stub.delay_s = 1.5
+        gate = stub.gate = threading.Event()
         slow = asyncio.ensure_future(one.ask("a"))
-        while not stub.active:  # noqa: ASYNC110 - the stub is in another thread
-            await asyncio.sleep(0.01)
+        await comes(lambda: stub.active)
+        stub.gate = None
         old = one.app.gateway.service.models.served["stub"].engine
         # Every model is opened anew, and the old one is closed only once nobody uses it.
         one.table |= {"keys": {"carol": hashed("c")}, "attempts": 5}
-        stub.delay_s = 0
         assert "attempts" in await one.app.reload()
         assert one.app.gateway.service.models.served["stub"].engine is not old
         assert not slow.done()
         assert (await one.ask("a")).status_code == 401
+        gate.set()
         assert (await slow).status_code == 200
         assert not one.app._retired
         assert (await one.ask("c")).status_code == 200
@@ -146,7 +148,7 @@ def test_a_hangup_reads_the_file_of_a_running_gateway(tmp_path: Path) -> None:
                 assert _status(client, "new") == 200
             finally:
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(30) == 0
+                assert process.wait(PATIENCE_S) == 0
 
 
 def _status(client: Client, key: str) -> int:
@@ -156,7 +158,7 @@ def _status(client: Client, key: str) -> int:
 
 def _line(process: subprocess.Popen[str], words: str) -> str:
     assert process.stderr is not None
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until and (line := process.stderr.readline()):
         if words in line:
             return line.strip()

@@ -6,7 +6,6 @@ import io
 import json
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from running import Client, app_running, gateway_running
 from stub import Stub
 
+from patience import until
 from thinkcap.core.errors import EngineUnreachable
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.gateway.access import AccessLog
@@ -78,10 +78,7 @@ def output(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 
 def lines(written: io.StringIO, wanted: int) -> list[str]:
-    for _ in range(500):
-        if written.getvalue().count("\n") >= wanted:
-            break
-        time.sleep(0.02)
+    until(lambda: written.getvalue().count("\n") >= wanted, written.getvalue)
     return written.getvalue().splitlines()
 
 
@@ -167,13 +164,11 @@ def test_counts_by_stage_policy_and_upstream() -> None:
 
 
 def test_a_client_that_leaves_is_counted_as_that() -> None:
-    with app_running(Stub(delay_s=0.05)) as server, gateway_running(f"{server}/v1") as (address, gateway):
-        with Client(address).post(CHAT, json={**body(model="stub+nothink"), "stream": True}, stream=True) as reply:
+    with app_running(Stub()) as server, gateway_running(f"{server}/v1") as (address, gateway):
+        asked = {**body("fault:stall", model="stub+nothink"), "stream": True}
+        with Client(address).post(CHAT, json=asked, stream=True) as reply:
             assert next(reply.iter_content(1))
-        for _ in range(500):
-            if 'status="499"' in gateway.metrics.text().decode():
-                break
-            time.sleep(0.02)
+        until(lambda: b'status="499"' in gateway.metrics.text())
         text = gateway.metrics.text().decode()
     assert 'thinkcap_requests_total{model="stub",policy="nothink",status="499"} 1.0' in text
     assert 'outcome="left"' in text

@@ -23,7 +23,7 @@ def stub() -> Stub:
 
 @pytest.fixture(scope="module")
 def address(stub: Stub) -> Iterator[str]:
-    with app_running(stub) as upstream, gateway_running(f"{upstream}/v1", stall_timeout_s=1.0) as (address, _):
+    with app_running(stub) as upstream, gateway_running(f"{upstream}/v1") as (address, _):
         yield address
 
 
