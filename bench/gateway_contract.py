@@ -29,9 +29,9 @@ from thinkcap import extract
 from thinkcap.engines.llamacpp import start_server
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
 from thinkcap.gateway.server import make_server
+from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.grading import Grader
 from thinkcap.model import pebble_gguf
 from thinkcap.tasks import load

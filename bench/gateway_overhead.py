@@ -30,7 +30,7 @@ from typing import Any
 
 import uvloop
 
-from thinkcap.gateway.auth import hashed
+from thinkcap.gateway.admission.auth import hashed
 
 HERE = Path(__file__).parent
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}

@@ -24,9 +24,9 @@ from thinkcap.core.types import Question
 from thinkcap.engines import open_engine
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
 from thinkcap.gateway.server import make_server
+from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.grading import Grader
 from thinkcap.statistics.paired import difference
 from thinkcap.tasks import load

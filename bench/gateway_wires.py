@@ -28,9 +28,9 @@ from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.effort import SHARES, limit
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
 from thinkcap.gateway.server import make_server
+from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.tasks import load
 
 WIRES = ("chat", "responses", "messages")

@@ -14,7 +14,7 @@ SRC = ROOT / "src" / "thinkcap"
 sys.path.insert(0, str(ROOT / "tests"))
 
 from frames import main as frames  # noqa: E402
-from test_layers import circles, imported_modules, types_by_name  # noqa: E402
+from test_layers import INNER, circles, modules, types_by_name  # noqa: E402
 
 ANALYSIS = ("logs", "statistics", "diagnose", "verdict", "calibrate", "study", "report")
 """Successors of the first house's study/, diagnose/ and report/, without paper/."""
@@ -22,20 +22,15 @@ BEFORE, MOST = 12_339, 10_000
 
 
 def rooms() -> dict[str, tuple[int, int]]:
-    """Lines and files of every room; modules beside the rooms count as one."""
+    """Lines and files of every room, and of the rooms inside it; modules beside them count as one."""
     found: dict[str, list[int]] = defaultdict(list)
     for path in SRC.rglob("*.py"):
         parts = path.relative_to(SRC).parts
-        found[parts[0] if len(parts) > 1 else "(top)"].append(len(path.read_text(encoding="utf-8").splitlines()))
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        found[parts[0] if len(parts) > 1 else "(top)"].append(lines)
+        if parts[0] in INNER:
+            found[f"{parts[0]}/{parts[1] if len(parts) > 2 else ''}"].append(lines)
     return {room: (sum(lines), len(lines)) for room, lines in found.items()}
-
-
-def all_circles() -> set[str]:
-    def name(path: Path) -> str:
-        return ".".join(("thinkcap", *path.relative_to(SRC).with_suffix("").parts)).removesuffix(".__init__")
-
-    files = {name(path): path for path in SRC.rglob("*.py")}
-    return circles({module: imported_modules(path, set(files)) - {module} for module, path in files.items()})
 
 
 def twice() -> dict[str, int]:
@@ -49,12 +44,16 @@ FIRST = "the first house: study/ the largest room with 7,000 lines in 49 files, 
 def main() -> None:
     found = rooms()
     print(FIRST)
-    print(f"now: {sum(n for n, _ in found.values()):,} lines in {sum(k for _, k in found.values())} files")
-    for room, (lines, files) in sorted(found.items(), key=lambda item: -item[1][0]):
-        print(f"{room:<12}{lines:>7,} lines {files:>4} files")
-    largest = max(found, key=lambda room: found[room][0])
-    print(f"largest room: {largest}, {found[largest][0]:,} lines")
-    print(f"circles: {', '.join(sorted(all_circles())) or 'none'}")
+    outer = {room: size for room, size in found.items() if "/" not in room}
+    print(f"now: {sum(n for n, _ in outer.values()):,} lines in {sum(k for _, k in outer.values())} files")
+    for room in sorted(outer, key=lambda room: -outer[room][0]):
+        for one in (room, *sorted(inner for inner in found if inner.startswith(room + "/"))):
+            lines, files = found[one]
+            print(f"{'  ' * ('/' in one) + one:<22}{lines:>7,} lines {files:>4} files")
+    undivided = {room: size for room, size in found.items() if room not in INNER}
+    largest = max(undivided, key=lambda room: undivided[room][0])
+    print(f"largest room: {largest}, {found[largest][0]:,} lines in {found[largest][1]} files")
+    print(f"circles: {', '.join(sorted(circles(modules()))) or 'none'}")
     doubled = twice()
     print(
         f"public type names defined twice: {len(doubled)}", *(f"  {n} x{k}" for n, k in doubled.items()), sep="\n"

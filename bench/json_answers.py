@@ -24,9 +24,9 @@ from page import written
 from thinkcap import extract
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
 from thinkcap.gateway.server import make_server
+from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.grading import Grader
 from thinkcap.tasks import load
 

@@ -18,6 +18,7 @@ FLOOR = {
     "tasks": 2,
     "policies": 2,
     "allocate": 2,
+    "doctor": 3,
     "study": 3,
     "logs": 4,
     "diagnose": 5,
@@ -92,13 +93,47 @@ def circles(graph: dict[str, set[str]]) -> set[str]:
     return {" <-> ".join(sorted(m.removeprefix("thinkcap.") for m in group)) for group in groups}
 
 
-def test_no_room_has_a_circle_inside() -> None:
+def modules() -> dict[str, set[str]]:
+    """Every module of ours, and those of ours that it imports."""
+
     def name(path: Path) -> str:
         return ".".join(("thinkcap", *path.relative_to(SRC).with_suffix("").parts)).removesuffix(".__init__")
 
     files = {name(path): path for path in SRC.rglob("*.py")}
-    graph = {module: imported_modules(path, set(files)) - {module} for module, path in files.items()}
+    return {module: imported_modules(path, set(files)) - {module} for module, path in files.items()}
+
+
+def test_no_room_has_a_circle_inside() -> None:
+    assert circles(modules()) == set()
+
+
+INNER = ("gateway", "engines")
+"""Rooms with rooms inside: there, two folders may not import each other either, not even by different files."""
+
+
+def inner_room(module: str) -> str:
+    """`gateway.watch` for `gateway.watch.guard`; a file beside the folders stands for itself."""
+    return ".".join(module.split(".")[1:3])
+
+
+def test_rooms_inside_a_room_do_not_import_each_other() -> None:
+    graph: dict[str, set[str]] = defaultdict(set)
+    for module, others in modules().items():
+        if module.split(".")[1:2] and module.split(".")[1] in INNER:
+            graph[inner_room(module)] |= {inner_room(other) for other in others} - {inner_room(module)}
+    assert any("." in room for room in graph)
     assert circles(graph) == set()
+
+
+def test_every_room_says_what_lives_there() -> None:
+    """In its `__init__`: a sentence, an empty line, and what may be imported."""
+    inside = [path for room in INNER for path in (SRC / room).glob("*/__init__.py")]
+    mute = [
+        str(path.relative_to(SRC).parent)
+        for path in [*SRC.glob("*/__init__.py"), *inside]
+        if len((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()) < 3
+    ]
+    assert mute == []
 
 
 def test_a_circle_would_be_seen() -> None:

@@ -13,7 +13,7 @@ from running import Client, gateway_running
 from wire import CHAT, flood
 
 from thinkcap.engines.scripted import ScriptedEngine
-from thinkcap.gateway.auth import hashed
+from thinkcap.gateway.admission.auth import hashed
 from thinkcap.policies.registry import parse
 
 MB = 2**20

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from thinkcap.cli import group, main
 from thinkcap.cli.terminal import REWRITE, quiet, say
 from thinkcap.core.errors import StoreError
-from thinkcap.gateway.doctor import DoctorReport, Finding
+from thinkcap.doctor.examine import DoctorReport, Finding
 from thinkcap.report.tables.render import latex, markdown
 from thinkcap.report.tables.table import Column, Table, TableRow
 from thinkcap.traces.store import TraceStore

@@ -11,8 +11,8 @@ from hostile import Hostile
 from thinkcap.core.complete import complete
 from thinkcap.core.flow import drive
 from thinkcap.core.types import Question, Request
+from thinkcap.doctor.examine import examine
 from thinkcap.engines import open_engine
-from thinkcap.gateway.doctor import examine
 from thinkcap.policies.registry import policy
 
 QUESTION = Question("q", ({"role": "user", "content": "What is 40 + 2?"},), kind="number")

@@ -16,9 +16,9 @@ from patience import PATIENCE_S
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served, open_models
 from thinkcap.gateway.server import make_server
+from thinkcap.gateway.telemetry.metrics import Metrics
 
 QUESTION = "Tom has 12 apples and buys 7 more. How many apples does he have?\nSolve it, then end with: #### number"
 """One that the bundled model gets right."""

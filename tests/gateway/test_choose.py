@@ -16,9 +16,9 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.gateway.choose import choose
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served, open_models
 from thinkcap.gateway.refusal import Refusal
+from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.gateway.wires.chat import read
 
 CARD = EngineCard("test", "m", "f", "ids")

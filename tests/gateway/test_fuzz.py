@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from thinkcap.engines.scripted import ScriptedEngine
-from thinkcap.gateway.openapi import description
+from thinkcap.gateway.pages.openapi import description
 
 URL = "/v1/chat/completions"
 CALM = settings(

@@ -20,12 +20,12 @@ from running import Client, app_running
 from stub import Stub
 
 from patience import PATIENCE_S, comes
+from thinkcap.gateway.admission.auth import hashed
 from thinkcap.gateway.app import Gateway
-from thinkcap.gateway.auth import hashed
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
 from thinkcap.gateway.reload import Reloading
+from thinkcap.gateway.telemetry.metrics import Metrics
 
 URL = "/v1/chat/completions"
 

@@ -21,8 +21,8 @@ from thinkcap.core.complete import complete
 from thinkcap.core.flow import drive
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Completion, Question, Request
+from thinkcap.doctor.examine import examine
 from thinkcap.engines import open_engine
-from thinkcap.gateway.doctor import examine
 from thinkcap.policies.registry import policy
 from thinkcap.study.config import StudyConfig
 

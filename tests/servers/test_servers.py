@@ -20,8 +20,8 @@ from thinkcap.core.complete import complete
 from thinkcap.core.engine import Engine
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.types import Question, Request
+from thinkcap.doctor.examine import DoctorReport, examine
 from thinkcap.engines import open_engine
-from thinkcap.gateway.doctor import DoctorReport, examine
 from thinkcap.model import pebble_hf
 from thinkcap.study.config import StudyConfig
 

@@ -49,7 +49,7 @@ def command(
     A key is taken from THINKCAP_API_KEY or OPENAI_API_KEY. With --serve-with, URL is a model, and its server is
     started for the examination.
     """
-    from thinkcap.gateway.doctor import examined
+    from thinkcap.doctor.examine import examined
 
     how = ServeWith.wished(serve_with, serve_args)
     start = StartLine(quiet=as_json)

@@ -56,7 +56,7 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
     With --serve-with it is a name on the hub, a folder or a file, and its server is started and stopped here.
     """
     if new_key:
-        from thinkcap.gateway.auth import new_key as make
+        from thinkcap.gateway.admission.auth import new_key as make
 
         key, line = make(new_key)
         say(f"key (shown once): {key}\nfor the configuration file:\n[keys]\n{line}")

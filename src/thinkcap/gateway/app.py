@@ -20,22 +20,24 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.engines.fleet import routed
-from thinkcap.gateway import job, pages, replies
+from thinkcap.gateway import replies
+from thinkcap.gateway.admission.limits import Headers, Slot, read_body
+from thinkcap.gateway.admission.quota import Holder, Quota, Reserved
+from thinkcap.gateway.answering import job
+from thinkcap.gateway.answering.json_answers import held
+from thinkcap.gateway.answering.relay import stage_of
+from thinkcap.gateway.answering.streaming import streamed
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice, calls_at_once, choose
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.json_answers import held
-from thinkcap.gateway.limits import Headers, Slot, read_body
 from thinkcap.gateway.media import check_media
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, Served
-from thinkcap.gateway.quota import Holder, Quota, Reserved
+from thinkcap.gateway.pages.routes import HANDLERS, routes
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
-from thinkcap.gateway.relay import stage_of
 from thinkcap.gateway.service import Service
-from thinkcap.gateway.streaming import streamed
+from thinkcap.gateway.telemetry.metrics import Metrics
+from thinkcap.gateway.telemetry.visit import LEFT, Visit, pass_of
 from thinkcap.gateway.upstreams import route_of
-from thinkcap.gateway.visit import LEFT, Visit, pass_of
 from thinkcap.gateway.wires import WIRES, Wire, canonical
 from thinkcap.gateway.wires.retold import FIELDS, retold, retold_stream
 
@@ -65,9 +67,7 @@ class Gateway:
                 allow_headers=("*",),
                 expose_headers=("x-thinkcap", "x-request-id", "retry-after"),
             )
-        self._pages = Starlette(
-            routes=pages.routes(self.service), exception_handlers=pages.HANDLERS, lifespan=self._life
-        )
+        self._pages = Starlette(routes=routes(self.service), exception_handlers=HANDLERS, lifespan=self._life)
 
     @asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:

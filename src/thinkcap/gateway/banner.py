@@ -10,7 +10,7 @@ from itertools import groupby
 
 from thinkcap.engines.served.running import Serving
 from thinkcap.gateway.models import Served
-from thinkcap.gateway.overview import asked, steps
+from thinkcap.gateway.pages.overview import asked, steps
 from thinkcap.gateway.service import Service
 
 

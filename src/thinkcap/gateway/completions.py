@@ -19,8 +19,8 @@ from starlette.types import Receive, Scope, Send
 
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.engines.fleet import Route, routed
-from thinkcap.gateway.limits import Slot, read_body
-from thinkcap.gateway.quota import Holder
+from thinkcap.gateway.admission.limits import Slot, read_body
+from thinkcap.gateway.admission.quota import Holder
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
 from thinkcap.gateway.replies import DONE, encode
 from thinkcap.gateway.service import Service

@@ -18,9 +18,9 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.names import nearest
 from thinkcap.engines.served import BackendName, ServeWith
 from thinkcap.gateway import upstreams
-from thinkcap.gateway.auth import KeyConfig, keys_of, read_keys
+from thinkcap.gateway.admission.auth import KeyConfig, keys_of, read_keys
+from thinkcap.gateway.admission.quota import Limits
 from thinkcap.gateway.call import ReasoningField
-from thinkcap.gateway.quota import Limits
 from thinkcap.gateway.upstreams import UpstreamConfig
 from thinkcap.settings import FilePath, Read, Text, inside, load, table_of, values
 

@@ -18,18 +18,18 @@ from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, EngineError, ThinkcapError
 from thinkcap.core.names import nearest
 from thinkcap.core.types import Mode, Question, Request
+from thinkcap.doctor.probe import Probe
 from thinkcap.engines import open_engine
 from thinkcap.engines.answers import REASONING
 from thinkcap.engines.client import Client
 from thinkcap.engines.fleet import Fleet, Route, routed
 from thinkcap.engines.retry import RetryPolicy, key_for
+from thinkcap.gateway.answering.relay import Relay
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.config import ModelConfig, ServeConfig
-from thinkcap.gateway.metrics import Metrics
-from thinkcap.gateway.probe import Probe
 from thinkcap.gateway.refusal import Refusal
-from thinkcap.gateway.relay import Relay
+from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.gateway.upstreams import fleet_of, listed_names
 
 log = logging.getLogger("thinkcap.gateway")

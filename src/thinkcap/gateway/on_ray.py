@@ -21,8 +21,8 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.engines.ray import connect, disconnect
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
+from thinkcap.gateway.telemetry.metrics import Metrics
 
 APPLICATION = "thinkcap"
 _TOKENS = "tokens_in_flight"

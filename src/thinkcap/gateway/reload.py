@@ -17,10 +17,10 @@ from dataclasses import dataclass, fields, replace
 from starlette.types import Receive, Scope, Send
 
 from thinkcap.core.errors import ConfigError, ThinkcapError
+from thinkcap.gateway.admission.quota import Quota
 from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ModelConfig, ServeConfig
 from thinkcap.gateway.models import Models, Served, close, open_models
-from thinkcap.gateway.quota import Quota
 from thinkcap.gateway.service import open_quota
 
 FIXED = ("host", "port", "header_limit_bytes", "arrival_timeout_s", "drain_s", "log_requests", "watch")

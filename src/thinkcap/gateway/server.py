@@ -23,10 +23,10 @@ from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.banner import banner
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.connection import bounded
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import open_models
 from thinkcap.gateway.reload import Reloading
-from thinkcap.gateway.watching import Watch
+from thinkcap.gateway.telemetry.metrics import Metrics
+from thinkcap.gateway.watch.watching import Watch
 
 
 class Desk(Protocol):

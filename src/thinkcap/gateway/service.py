@@ -11,14 +11,14 @@ import time
 from typing import Any
 
 from thinkcap.core.types import Kind
-from thinkcap.gateway.auth import Keys
+from thinkcap.gateway.admission.auth import Keys
+from thinkcap.gateway.admission.limits import LOOPBACK, Admission, Headers, check_host, check_origin
+from thinkcap.gateway.admission.quota import Holder, LocalQuota, Quota
+from thinkcap.gateway.admission.shared_quota import SharedQuota
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.limits import LOOPBACK, Admission, Headers, check_host, check_origin
-from thinkcap.gateway.metrics import Metrics
 from thinkcap.gateway.models import Models, is_ready
-from thinkcap.gateway.quota import Holder, LocalQuota, Quota
-from thinkcap.gateway.shared_quota import SharedQuota
-from thinkcap.gateway.visits import open_visits
+from thinkcap.gateway.telemetry.metrics import Metrics
+from thinkcap.gateway.telemetry.visits import open_visits
 
 _FRESH_S = 1.0
 """How long it is remembered whether the models can be asked."""
