@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from thinkcap.cli import main
 from thinkcap.core.errors import ConfigError
+from thinkcap.diagnose.diagnosis import diagnose
+from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.logs import Records, read
 from thinkcap.paper.presets import PRESETS
+from thinkcap.policies.registry import wants_other
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.options import from_options
+from thinkcap.study.options import from_options, known_presets
+from thinkcap.study.run import run
 
 
 def cells(name: str) -> set[tuple[str, int]]:
@@ -60,3 +66,21 @@ def test_a_preset_runs_through_to_its_tables(
     assert main(["diagnose", run]) == 0
     assert main(["report", run, "--table", "methods"]) == 0
     assert "iris(first=512,think=1024,answer=256)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", known_presets())
+async def test_every_preset_runs_one_question(name: str, shared: Path, tmp_path: Path) -> None:
+    """Tries and thoughts of some hundred tokens, so that cascades go beyond their first stage."""
+    words = {"preset": name, "limit": 1, "data": str(shared / "data"), "out": str(tmp_path / "run")}
+    config = from_options(StudyConfig(), words)
+    if any(wants_other(plan.spec) for plan in config.policies):
+        # A placebo is another question's chain.
+        config = replace(config, limit=2)
+    model = ScriptedEngine(lambda prompt: f"<think>{'so ' * 200}</think>\\boxed{{4}}" + " ." * 300)
+    result = await run(config, engine=model)
+    assert not result.failed
+    arms = read([tmp_path / "run"]).arms
+    assert {arm.name for arm in arms} == {f"{spec.label}@{budget}" for spec, budget in config.cells}
+    assert {arm.seed for arm in arms} == set(config.seeds)
+    assert {arm.n for arm in arms} == {config.limit}
+    assert diagnose(Records(arms)).rows == len(arms) * (config.limit or 0)
