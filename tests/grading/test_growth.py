@@ -134,13 +134,20 @@ UNITS = (
 ANCHORED = {"extraction._HEADING", "extraction._MATH_OPEN", "labels._BARE", "equality._PLAIN"}
 """Tried at one place of a text and nowhere else."""
 TIMES = 8
+MOST = 40
+"""A straight line takes 8 times as long, a square 64 times."""
 
 
 def _growth(work: Callable[[str], object], unit: str, short: int) -> float:
     """How many times longer eight times the text takes; what is too quick to measure does not grow."""
-    if (long := _seconds(work, _text(unit, short * TIMES))) < 0.004:
-        return 0.0
-    return long / max(_seconds(work, _text(unit, short)), 1e-4)
+    growth = 0.0
+    # A pause of the machine is not met five times in a row.
+    for _ in range(5):
+        if (long := _seconds(work, _text(unit, short * TIMES))) < 0.004:
+            return 0.0
+        if (growth := long / max(_seconds(work, _text(unit, short)), 1e-4)) <= MOST:
+            break
+    return growth
 
 
 def _text(unit: str, length: int) -> str:
@@ -164,18 +171,17 @@ def test_no_pattern_grows_with_the_square(name: str) -> None:
     def search(text: str) -> object:
         return pattern.match(text, 11) if name in ANCHORED else sum(1 for _ in pattern.finditer(text))
 
-    # A straight line takes 8 times as long, a square 64 times.
-    slow = {unit: growth for unit in UNITS if (growth := _growth(search, unit, 100)) > 40}
+    slow = {unit: growth for unit in UNITS if (growth := _growth(search, unit, 100)) > MOST}
     assert slow == {}
 
 
 @pytest.mark.parametrize("kind", ["number", "math", "label"])
 def test_no_text_is_read_in_more_than_a_straight_line(kind: Kind) -> None:
-    slow = {unit: growth for unit in UNITS if (growth := _growth(lambda t: extract(t, kind), unit, 1_000)) > 40}
+    slow = {unit: growth for unit in UNITS if (growth := _growth(lambda t: extract(t, kind), unit, 1_000)) > MOST}
     assert slow == {}
 
 
 @pytest.mark.parametrize("kind", ["number", "math", "label"])
 def test_no_answer_is_compared_in_more_than_a_straight_line(kind: Kind) -> None:
-    slow = {u: g for u in UNITS if (g := _growth(lambda t: decide("(3, 4)", t, kind), u, 200)) > 40}
+    slow = {u: g for u in UNITS if (g := _growth(lambda t: decide("(3, 4)", t, kind), u, 200)) > MOST}
     assert slow == {}

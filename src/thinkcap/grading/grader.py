@@ -19,7 +19,7 @@ from thinkcap.grading.equality import decide, quick
 from thinkcap.grading.kinds import Decision, KindName, VerdictName
 from thinkcap.grading.workers import LIMIT_S, Worker, ask_once
 
-VERSION = 2
+VERSION = 3
 """Raised when verdicts change, and only then; the table in tests/grading/verdicts.jsonl says when they did."""
 
 _REMEMBERED = 65_536

@@ -20,8 +20,8 @@ _FIRST = re.compile(
 )
 _DENIED = re.compile(r"(?:\bnot|n['’]t|\bneither|\brather than|\binstead of)\s+(?:option\s+)?\(?$", re.IGNORECASE)
 _STATED = re.compile(
-    r"(?:answer|option|choice)\s*+(?:is|was|:|=|would be|should be|must be)?\s*+:?\s*+\(?([A-Za-z])\)?(?![\w'’])"
-    r"|(?:it is|it's|it’s|i choose|i pick|select|choose)\s++(?:option\s++)?\(?([A-Z])\)?(?![\w'’])",
+    r"(?:(?:answer|option|choice)\s*+(?:is|was|:|=|would be|should be|must be)?\s*+:?\s*+"
+    r"|(?:it is|it's|it’s|i choose|i pick|select|choose)\s++(?:option\s++)?)\*{0,3}\(?([A-Za-z])\)?(?![\w'’])",
     re.IGNORECASE,
 )
 
@@ -78,9 +78,8 @@ def stated(text: str) -> str | None:
     """The label a text states in so many words (`I think it's B`) or opens with (`D. it cannot be A`)."""
     last = None
     for found in _STATED.finditer(text, max(0, len(text) - _FAR)):
-        letter = found.group(1) or found.group(2)
-        if letter.isupper() or found.group(0).rstrip().endswith(")"):
-            last = letter.upper()
+        if found[1].isupper() or found[0].rstrip().endswith(")"):
+            last = found[1].upper()
     return last or leading(text)
 
 
