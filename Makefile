@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 NEWEST := .venv-newest
 
-.PHONY: setup setup-clients study profile test test-again test-all setup-servers test-servers setup-newest test-newest check format clean attack audit campaign
+.PHONY: setup setup-clients study profile test test-again test-all setup-servers test-servers test-servers-again setup-newest test-newest check format clean attack audit campaign
 
 setup: $(STAMP)
 
@@ -68,6 +68,9 @@ setup-servers: $(SERVERS)/.installed
 test-servers: setup-servers
 	$(SERVERS)/bin/python -m pytest -m "servers or slow" --timeout 900 --durations 8 tests/servers tests/study/test_cluster.py
 	$(SERVERS)/bin/python -m pytest tests/engines
+
+test-servers-again: setup-servers
+	$(SERVERS)/bin/python -m pytest -m "not campaign" --timeout 900 --last-failed --last-failed-no-failures none -rA --show-capture=no
 
 # The newest Python of this machine: what needs no browser and no further tools, and a study from end to end.
 $(NEWEST)/.installed: pyproject.toml
