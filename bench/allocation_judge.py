@@ -14,7 +14,7 @@ from thinkcap.allocate.envelope import Envelope, Measured, fit, pool
 from thinkcap.allocate.fit import Score, score
 from thinkcap.allocate.model import KINDS
 from thinkcap.allocate.split import Pass
-from thinkcap.allocate.stop import fit_stopping, walk
+from thinkcap.allocate.stop_fit import fit_stopping, walk
 from thinkcap.statistics.bootstrap import percentile_interval
 from thinkcap.statistics.paired import difference_interval
 from thinkcap.statistics.precision import simultaneous

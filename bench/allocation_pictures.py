@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from thinkcap.allocate.envelope import Envelope, Measured, pool
-from thinkcap.allocate.stop import fit_stopping, walk
+from thinkcap.allocate.stop_fit import fit_stopping, walk
 
 
 def draw(found: Envelope, learned: Measured, fresh: Measured, folder: Path) -> None:

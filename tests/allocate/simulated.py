@@ -6,7 +6,7 @@ import numpy as np
 
 from thinkcap.allocate.envelope import Measured
 from thinkcap.allocate.split import Pass, Passes
-from thinkcap.allocate.stop import Chains
+from thinkcap.allocate.stop_fit import Chains
 
 CAPS = (32, 64, 96, 128, 192, 256, 384, 512)
 CUTS = (16, 32, 64, 96, 160, 224, 336, 448)

@@ -4,7 +4,8 @@ import json
 import pytest
 from simulated import CUTS, measured
 
-from thinkcap.allocate.stop import DEFAULT, SIGNALS, Chains, StopCheck, Stopping, StopRule, fit_stopping, walk
+from thinkcap.allocate.stop import DEFAULT, SIGNALS, StopCheck, Stopping, StopRule
+from thinkcap.allocate.stop_fit import Chains, fit_stopping, walk
 from thinkcap.core.errors import ConfigError, DataError
 
 

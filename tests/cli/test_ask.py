@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import thinkcap
 from thinkcap.cli.ask import command
+from thinkcap.tasks.families import FAMILIES
 
 
 @pytest.mark.parametrize("words", [[], ["-"]])
@@ -34,3 +35,19 @@ def test_python_refuses_them_too() -> None:
         thinkcap.ask("What is 2 + 3?", cap=0)
     with pytest.raises(thinkcap.ThinkcapError, match="empty"):
         thinkcap.ask("  ", cap=10)
+
+
+def test_a_newcomer_learns_what_the_bundled_model_knows() -> None:
+    told = CliRunner().invoke(command, ["What is 2 + 3?", "--policy", "nothink", "--cap", "40"]).stderr
+    (line,) = [line for line in told.splitlines() if line.startswith("the bundled model knows ")]
+    kinds = line.removeprefix("the bundled model knows ").partition(", and nothing else; ")[0]
+    assert len(kinds.split(", ")) == len(FAMILIES)
+    assert "--model" in line
+
+
+def test_asking_loads_nothing_that_only_studies_need() -> None:
+    loaded = "import thinkcap.api, thinkcap.calibrate.choice, thinkcap.engines.llamacpp, thinkcap.grading"
+    heavy = ("numpy", "pyarrow", "sympy", "matplotlib", "starlette")
+    program = f"import sys; {loaded}; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

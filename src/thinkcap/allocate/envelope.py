@@ -21,7 +21,8 @@ from thinkcap.allocate.fit import CrossValidation, Pool, cross_validate, train
 from thinkcap.allocate.guarantee import Certified, harm_bound, learn_then_test
 from thinkcap.allocate.model import KINDS, Allocator, levels
 from thinkcap.allocate.split import BestSplit, How, Pass, Passes, Plan, lower, optimal
-from thinkcap.allocate.stop import Chains, Stopping, fit_stopping, walk
+from thinkcap.allocate.stop import Stopping
+from thinkcap.allocate.stop_fit import Chains, fit_stopping, walk
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Bools, Floats, Ints
 

@@ -20,7 +20,7 @@ from thinkcap.allocate.envelope import Measured
 from thinkcap.allocate.features import features
 from thinkcap.allocate.signals import signal
 from thinkcap.allocate.split import How, Pass, Passes
-from thinkcap.allocate.stop import Chains
+from thinkcap.allocate.stop_fit import Chains
 from thinkcap.core.errors import DataError
 from thinkcap.policies.registry import parse
 from thinkcap.statistics.arrays import Bools, Ints, distinct

@@ -11,6 +11,7 @@ import click
 from thinkcap.cli import completing
 from thinkcap.cli.served import StartLine, server_options
 from thinkcap.cli.terminal import loudness, say
+from thinkcap.model import KNOWN
 
 
 @click.command(name="ask", context_settings={"help_option_names": ["-h", "--help"]})
@@ -107,3 +108,8 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
         end = "ended" if stage["ended"] else "cut"
         say(f"{stage['stage']:>10}  {stage['tokens']:>5} of {stage['budget']} tokens, {end}", err=True)
     say(f"{'total':>10}  {reply.tokens:>5} of {cap} tokens", err=True)
+    if model == "bundled":
+        say(
+            f"\nthe bundled model knows {KNOWN}, and nothing else; for other questions, name one with --model",
+            err=True,
+        )

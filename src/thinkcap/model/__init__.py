@@ -11,7 +11,10 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["bundled_fingerprint", "pebble_gguf", "pebble_hf", "pebble_profile"]
+__all__ = ["KNOWN", "bundled_fingerprint", "pebble_gguf", "pebble_hf", "pebble_profile"]
+
+KNOWN = "sums of several steps, boolean expressions, swapped objects, dates, ordering puzzles"
+"""All it was trained on, in a newcomer's words: it answers anything, and is wrong on whatever is unlike these."""
 
 
 @cache
