@@ -11,6 +11,7 @@ import pytest
 
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.tasks import check, load
+from thinkcap.tasks.own.columns import find
 
 GOOD = {"question": "2 + 3?", "answer": "5", "kind": "number"}
 
@@ -120,6 +121,12 @@ def test_a_csv_nobody_prepared(tmp_path: Path) -> None:
         "kind number (guessed; --kind says otherwise)"
     )
     check(task)
+
+
+def test_the_shortest_names_and_no_option_is_the_gold(tmp_path: Path) -> None:
+    assert find(["Q", "A"], {}).named == {"question": "Q", "gold": "A"}
+    with pytest.raises(DataError, match="no column of answers among question, A, B"):
+        find(["question", "A", "B"], {})
 
 
 def test_a_parquet_with_foreign_names_is_mapped(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.names import nearest
 
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "question": ("question", "problem", "prompt", "query", "question_text", "input", "instruction", "text"),
+    "question": ("question", "problem", "prompt", "query", "question_text", "input", "instruction", "text", "q"),
     "messages": ("messages", "conversation", "chat"),
     "gold": (
         *("answer", "gold", "target", "gold_answer", "final_answer", "correct_answer", "ground_truth", "expected"),
@@ -28,7 +28,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
             "correct",
             "correct_option",
         ),
-        *("solution", "label", "output", "response", "completion"),
+        *("solution", "label", "output", "response", "completion", "a"),
     ),
     "id": ("id", "question_id", "qid", "uid", "uuid", "unique_id", "item", "item_id", "key", "index", "idx"),
     "kind": ("kind",),
@@ -90,6 +90,8 @@ def find(names: Sequence[str], mapped: Mapping[str, str], where: str = "the file
     free = {_plain(name): name for name in reversed(names) if name not in mapped.values()}
     found = dict(mapped)
     options = _options(free)
+    lettered = {column for _, column in options}
+    free = {plain: name for plain, name in free.items() if name not in lettered}
     for role, known in NAMES.items():
         # Chats and plain questions may stand in one file, each record with its own; a mapped one stands alone.
         if role in found or ("question" in mapped and role == "messages") or (options and role == "choices"):
