@@ -110,7 +110,8 @@ class Studied(Mapping[str, Any]):
             return _made(library, columns)
         import pyarrow.parquet as pq
 
-        return _made(library, pq.read_table(self.folder / "rows.parquet"))
+        with pq.ParquetFile(self.folder / "rows.parquet") as file:
+            return _made(library, file.read())
 
     def plot(self, name: str = "accuracy", *, task: str | None = None) -> Figure:
         """A figure of `thinkcap report --list`, of the first task where none is named."""

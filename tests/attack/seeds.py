@@ -135,6 +135,43 @@ _TALKED = [
 ]
 
 
+_WATCHED: list[dict[str, Any]] = [
+    {
+        "watch": 1,
+        "id": f"r{n}",
+        "model": "m",
+        "key": "alice",
+        "cap": 64,
+        "arm": arm,
+        "complete": True,
+        "tokens_by": "usage",
+        "question": "2+2?",
+        "answer": "4",
+        "answers": [{"finish": finish, "tokens": 12 + n, "thought_tokens": 3, "empty": finish == "length"}],
+        **({"sent": [{"tokens": 9, "empty": False}], "same": True, "policy": "think"} if arm == "shadow" else {}),
+    }
+    for n, (arm, finish) in enumerate(
+        [("watch", "stop"), ("watch", "length"), ("hold", "stop"), ("shadow", "stop")]
+    )
+]
+_LABELS = [
+    {"id": "a", "model": "m", "stratum": "cut", "weight": 3.5, "question": "2?", "answer": "x", "right": True},
+    {
+        "id": "b",
+        "model": "m",
+        "stratum": "ordinary",
+        "weight": 2,
+        "answer": "It is 4.",
+        "gold": "4",
+        "right": None,
+    },
+]
+
+
+def _head(name: str, lines: int) -> bytes:
+    return b"\n".join((_LOGS / "traffic" / name).read_bytes().splitlines()[:lines])
+
+
 def LOGS() -> list[tuple[str, bytes]]:
     lines = "\n".join(map(json.dumps, _ROWS))
     sheet = io.StringIO()
@@ -156,6 +193,12 @@ def LOGS() -> list[tuple[str, bytes]]:
         ("samples.jsonl", harness),
         ("log.eval", packed),
         ("log.json", json.dumps(whole).encode()),
+        ("watch.jsonl", "\n".join(map(json.dumps, _WATCHED)).encode()),
+        ("labels.jsonl", "\n".join(map(json.dumps, _LABELS)).encode()),
+        ("litellm.jsonl", _head("litellm.jsonl", 2)),
+        ("otel.jsonl", _head("otel.jsonl", 2)),
+        ("texts.jsonl", _head("otel_texts.jsonl", 2)),
+        ("batch.jsonl", _head("vllm_batch.jsonl", 3)),
     ]
 
 

@@ -14,21 +14,19 @@ import json
 import logging
 import re
 import socket
-import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from run_folder import RunFolder
 from running import Client, gateway_running
 from seeds import LOGS, REPLIES, REQUESTS, SCHEMAS, SETTINGS, STORES, TEXTS, TRACES, WIRES
+from target import File, Target, Text, Wrong
 from wire import MODELS, upstream
 
 from thinkcap.allocate.file import Allocation
 from thinkcap.calibrate.profile import Profile
-from thinkcap.core.errors import ThinkcapError
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.dialects import of_template
 from thinkcap.dialects.naming import chosen
@@ -38,6 +36,8 @@ from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.grading.extraction import extract
 from thinkcap.logs.door import read
+from thinkcap.logs.labels import read_labels
+from thinkcap.logs.sampling import draw
 from thinkcap.policies.registry import parse
 from thinkcap.study.config import StudyConfig
 from thinkcap.tasks.own.reading import read as read_questions
@@ -49,78 +49,11 @@ _SILENT_S = 60.0
 """Longer than any answer takes on a busy machine."""
 
 
-class Wrong(AssertionError):
-    """What must not happen, whatever is sent."""
-
-
-class Target(ABC):
-    """Opened once, fed many times."""
-
-    seeds: list[bytes]
-
-    def __init__(self) -> None:
-        self.open = ExitStack()
-
-    def __enter__(self) -> Target:
-        self.folder = Path(self.open.enter_context(tempfile.TemporaryDirectory()))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.open.close()
-
-    def try_one(self, data: bytes) -> str:
-        """The kind of outcome: what was said, without the names and numbers in it."""
-        try:
-            return self.run(data)
-        except ThinkcapError as err:
-            said = str(err)
-            if "Traceback" in said or not said.strip():
-                raise Wrong(f"an error says {said[:200]!r}") from err
-            return kind_of(f"{type(err).__name__} {said}")
-
-    @abstractmethod
-    def run(self, data: bytes) -> str: ...
-
-
-def kind_of(said: str) -> str:
-    """Words of ours, without what was quoted."""
-    return " ".join(re.findall(r"\b[a-z]{3,}\b", re.sub(r"'[^']*'?|\"[^\"]*\"?|/\S+", " ", said[:600]))[:8])
-
-
-class Text(Target):
-    """One function of one text."""
-
-    def __init__(self, seeds: list[str], function: Callable[[str], Any]) -> None:
-        super().__init__()
-        self.seeds = [seed.encode() for seed in seeds]
-        self.function = function
-
-    def run(self, data: bytes) -> str:
-        found = self.function(data.decode("utf-8", "replace"))
-        return str(found) if isinstance(found, tuple) else type(found).__name__
-
-
-class File(Target):
-    """A file of some kind, which the input's first line names: `name.toml`, then its bytes."""
-
-    def __init__(self, seeds: list[tuple[str, bytes]], read: Callable[[Path], Any]) -> None:
-        super().__init__()
-        self.seeds = [name.encode() + b"\n" + content for name, content in seeds]
-        self.read = read
-
-    def run(self, data: bytes) -> str:
-        first, _, content = data.partition(b"\n")
-        name = re.sub(rb"[^a-z.]", b"", first)[-20:].decode().strip(".") or "x"
-        path = self.folder / name
-        path.write_bytes(content)
-        try:
-            return type(self.read(path)).__name__
-        finally:
-            for left in sorted(self.folder.iterdir()):
-                left.unlink()
-
-
-def a_log(path: Path) -> str:
+def a_log(path: Path) -> object:
+    if path.name == "labels.jsonl":
+        return read_labels(path)
+    if path.name == "watch.jsonl":
+        draw([path], 3)
     return as_text(diagnose(read([path]), draws=0), details=True)
 
 
@@ -281,6 +214,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "upstream": Upstream,
     "store": lambda: File(STORES(), a_store),
     "logs": lambda: File(LOGS(), a_log),
+    "runs": RunFolder,
     "settings": lambda: File(SETTINGS, settings),
     "traces": lambda: File(TRACES, traces),
     "policy": lambda: Text(TEXTS["policy"], parse),

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from thinkcap.core.errors import DataError
@@ -165,6 +166,56 @@ def write_summary(summary: Mapping[str, Any], path: Path) -> None:
     replace_text(path, json.dumps(summary, indent=1))
 
 
+class _ConcludedCell(msgspec.Struct):
+    task: str
+    model: str
+    policy: str
+    budget: int
+    n: int
+    right: int
+    graded: int
+    accuracy: float | None
+    ci: tuple[float | None, float | None]
+    stages: dict[str, int]
+    tokens_charged_mean: float | None
+    tokens_reread_mean: float | None
+    cost_mean: float | None = None
+
+
+class _ConcludedPair(msgspec.Struct):
+    task: str
+    first: str
+    second: str
+    matched_by: str
+    only_first: int
+    only_second: int
+    p_holm: float
+
+
+class _ConcludedEngine(msgspec.Struct):
+    model: str
+    open_tag: str
+    close_tag: str
+
+
+class _ConcludedFrom(msgspec.Struct):
+    engine: _ConcludedEngine
+    hardware: str = ""
+    temperature: float | None = None
+
+
+class _Concluded(msgspec.Struct):
+    """What readers take from a summary; whatever else stands in one is theirs to doubt."""
+
+    cells: list[_ConcludedCell]
+    comparisons: list[_ConcludedPair]
+    provenance: _ConcludedFrom
+    rows: int
+    failed: int
+    tokens_generated: int
+    tokens_alone: int
+
+
 def load_summary(folder: Path) -> dict[str, Any]:
     """A run's summary, after checking that its rows give the same counts."""
     path = folder / "summary.json"
@@ -172,10 +223,11 @@ def load_summary(folder: Path) -> dict[str, Any]:
         summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         for old in summary["cells"]:
             old |= {f"{now}_mean": old.pop(f"{was}_mean") for now, was in RENAMED.items() if f"{was}_mean" in old}
+        msgspec.convert(summary, _Concluded)
         cells = {(c["task"], c["policy"], c["budget"]): (c["right"], c["graded"]) for c in summary["cells"]}
     except FileNotFoundError:
         raise DataError(f"no summary at '{path}'; wanted the folder of a finished study") from None
-    except (ValueError, KeyError, TypeError) as err:
+    except (ValueError, KeyError, TypeError, RecursionError) as err:
         raise DataError(f"'{path}' is not a summary of a study: {err}") from err
     columns = read_columns(folder / "rows.parquet", ("task", "policy", "budget", "verdict"))
     tasks, policies, verdicts = (columns.text(name) for name in ("task", "policy", "verdict"))

@@ -77,5 +77,5 @@ def noted(folder: Path) -> Noted | None:
     """None where nothing is noted, or nothing that can be read."""
     try:
         return msgspec.json.decode((folder / FILE).read_bytes(), type=Noted)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError, RecursionError):
         return None

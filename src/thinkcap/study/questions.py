@@ -34,6 +34,8 @@ _STAGES: Mapping[Mode, frozenset[str]] = {
 }
 _MODE_OF: Mapping[str, Mode] = {stage: mode for mode, stages in _STAGES.items() for stage in stages}
 _AT_A_TIME = 16
+_LONGEST = 64 << 20
+"""Bytes of a question with its chains that are read at once."""
 
 
 class Chain(msgspec.Struct, frozen=True):
@@ -186,7 +188,11 @@ def read_questions(folder: Path) -> Iterator[Asked]:
         return
     decoder = msgspec.json.Decoder(Asked)
     with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(iter(lambda: lines.readline(_LONGEST + 1), b""), start=1):
+            if len(line) > _LONGEST:
+                raise DataError(
+                    f"'{path}' line {number} is above {_LONGEST >> 20} MiB; no study writes such a line"
+                )
             try:
                 yield decoder.decode(line)
             except (ValueError, RecursionError) as err:

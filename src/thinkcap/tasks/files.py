@@ -54,7 +54,11 @@ def read(path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".parquet":
         import pyarrow.parquet
 
-        return list(pyarrow.parquet.read_table(path).to_pylist())
+        try:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                return list(file.read().to_pylist())
+        except (pyarrow.ArrowException, OSError, ValueError) as err:
+            raise DataError(f"{path}: not readable as Parquet ({err})") from err
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as err:

@@ -31,6 +31,8 @@ from thinkcap.study.rows import Row, State
 
 MOST_NEWS = 20_000
 _AT_ONCE = 4 << 20
+_LONGEST = 64 << 20
+"""Bytes of a row; no study writes a thousandth of it."""
 
 
 class _Line(State, frozen=True, kw_only=True):
@@ -112,12 +114,14 @@ class Following:
                 for line in lines:
                     self._note(line, self._read)
                     self._read += len(line) + 1
+                if len(rest) > _LONGEST:
+                    raise DataError(f"'{self._path}' holds a line above {_LONGEST >> 20} MiB, which is no row")
 
     def _note(self, line: bytes, start: int) -> None:
         try:
             row = self._decode(line)
             letter = code(row.verdict, row.ended)
-        except (msgspec.DecodeError, KeyError) as err:
+        except (ValueError, KeyError, RecursionError) as err:
             raise DataError(f"'{self._path}' holds a line that is not a row of this version: {err}") from err
         trials = row.notes.get("trial_tokens", 0)
         kept = _Kept(
@@ -143,8 +147,9 @@ class Following:
     @property
     def _tasks(self) -> list[str]:
         """By the names rows give them; before the first row as the study does."""
+        planned = self._study.get("tasks")
         return list(dict.fromkeys(task for task, _ in self._questions)) or [
-            *map(str, self._study.get("tasks", ("",)))
+            *map(str, planned if isinstance(planned, list) else ("",))
         ]
 
     @property
@@ -165,7 +170,7 @@ class Following:
     def _study(self) -> dict[str, Any]:
         try:
             return tomllib.loads((self.folder / "study.toml").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
 
     def standing(self) -> dict[str, Any]:
@@ -223,7 +228,7 @@ class Following:
                 "alone": None,
                 "verdict": [],
                 "notes": [],
-                "provenance": study,
+                "provenance": msgspec.to_builtins(study, str_keys=True),
                 "thinks": ["", ""],
                 "budgets": axes.budgets,
                 "policies": axes.policies,
@@ -237,6 +242,12 @@ class Following:
                 "live": True,
             }
 
+    def _whole(self, line: bytes) -> dict[str, Any]:
+        try:
+            return msgspec.structs.asdict(msgspec.json.decode(line, type=Row))
+        except (ValueError, RecursionError) as err:
+            raise DataError(f"'{self._path}' holds a line that is not a row of this version: {err}") from err
+
     def details(self, number: int) -> dict[int, Any]:
         """What stands behind the questions of one part of the list, read from the journal."""
         with self._lock, self._path.open("rb") as file:
@@ -246,7 +257,6 @@ class Following:
                 (task, question), (group, seed) = seen[at]
                 keys = ((task, question, p, b, seed) for p in axes.policies for b in axes.budgets)
                 kept = [self._rows[key] for key in keys if key in self._rows]
-                rows = [msgspec.json.decode(os.pread(file.fileno(), k.length, k.start), type=Row) for k in kept]
-                cells = [msgspec.structs.asdict(row) for row in rows]
+                cells = [self._whole(os.pread(file.fileno(), k.length, k.start)) for k in kept]
                 found[at] = answer(task, question, group, cells, None, axes, self._stages).detail
             return found

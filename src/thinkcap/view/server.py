@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import html
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -28,6 +29,7 @@ from thinkcap.view.shelf import NoRun, Shelf, place_of
 PORT = 8378
 _LOCAL = ("127.0.0.1", "localhost")
 _MOST_LETTERS = 200
+_COUNT = re.compile(r"[0-9]{1,9}")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -69,7 +71,7 @@ def app(root: Path) -> web.Application:
     for at in ("/run/{run}", "/run/{run}/with/{other}"):
         made.router.add_get(f"{at}/", pages.run)
         made.router.add_get(f"{at}/search.json", pages.within)
-        made.router.add_get(f"{at}/report-data/{{number:\\d+}}.json", pages.details)
+        made.router.add_get(f"{at}/report-data/{{number:[0-9]{{1,9}}}}.json", pages.details)
     made.cleanup_ctx.append(pages.diagnosing)
     return made
 
@@ -133,7 +135,7 @@ class _Pages:
         following = await asyncio.to_thread(self._shelf.following, name)
         await asyncio.to_thread(following.look)
         since = request.query.get("since", "0")
-        return _json(await asyncio.to_thread(following.news, int(since) if since.isdecimal() else 0))
+        return _json(await asyncio.to_thread(following.news, int(since) if _COUNT.fullmatch(since) else 0))
 
     async def within(self, request: web.Request) -> web.Response:
         made = await asyncio.to_thread(self._shelf.content, *_names(request))

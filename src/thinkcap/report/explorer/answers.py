@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from thinkcap.core.errors import DataError
+from thinkcap.study.columns import read_columns
 from thinkcap.study.questions import Asked, read_questions
 
 _LETTERS = {"right": "r", "wrong": "w", "unreadable": "u", None: "f"}
@@ -69,8 +71,13 @@ class Axes:
 def answered(folder: Path, task: str, axes: Axes, stages: StageSymbols) -> Iterator[Answered]:
     """Questions of a task in the order they were asked; of several seeds the first."""
     asked = {a.question: a for a in read_questions(folder) if a.task == task}
-    for question, group, cells in _by_question(folder, task):
-        yield answer(task, question, group, cells, asked.get(question), axes, stages)
+    try:
+        for question, group, cells in _by_question(folder, task):
+            yield answer(task, question, group, cells, asked.get(question), axes, stages)
+    except (pa.ArrowException, KeyError, TypeError, ValueError, AttributeError) as err:
+        # A file from elsewhere may have the right columns with anything in them.
+        path = folder / "rows.parquet"
+        raise DataError(f"'{path}' does not hold rows as a study writes them ({err}); run it again") from err
 
 
 def code(verdict: str | None, ended: bool) -> str:
@@ -146,7 +153,8 @@ def _detail(cell: Mapping[str, Any], texts: _Texts) -> list[Any]:
 
 
 def _by_question(folder: Path, task: str) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    table = pq.read_table(folder / "rows.parquet", columns=[*_COLUMNS, *_MORE], filters=[("task", "=", task)])
+    table = read_columns(folder / "rows.parquet", (*_COLUMNS, *_MORE)).table
+    table = table.filter(pc.equal(table["task"], task))
     order = {q: i for i, q in enumerate(dict.fromkeys(table["question"].to_pylist()))}
     first: dict[str, int] = {}
     for question, seed in zip(table["question"].to_pylist(), table["seed"].to_pylist(), strict=True):
