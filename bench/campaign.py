@@ -97,7 +97,7 @@ SUITES = (
     Suite(
         "fuzz",
         "an hour of strange input to whatever reads a stranger's bytes: no crash, hang, growth or traceback",
-        "bench/fuzz.py --minutes {60}",
+        "bench/fuzz.py --minutes {60} --keep",
         80,
     ),
     Suite(

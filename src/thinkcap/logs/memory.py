@@ -8,8 +8,6 @@ thinkcap.core.errors.DataError: a.jsonl: it takes more than the 64 kB allowed; r
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
 
 from thinkcap.core.errors import ConfigError, DataError
 
@@ -52,19 +50,6 @@ def json_cost(raw: bytes) -> int:
     """About what a JSON text takes once parsed: objects cost far more than the braces they are written with."""
     containers = 200 * raw.count(b"{") + 64 * raw.count(b"[")
     return 2 * len(raw) + containers + 60 * (raw.count(b",") + raw.count(b":"))
-
-
-def parquet_cost(metadata: Any, columns: Sequence[str] | None = None) -> int:
-    """Bytes of the columns once read: what is packed, and at least 16 bytes a value, however well it packs."""
-    packed = values = 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for at in range(group.num_columns):
-            column = group.column(at)
-            if columns is None or column.path_in_schema.partition(".")[0] in columns:
-                packed += max(column.total_uncompressed_size, 0)
-                values += max(column.num_values, 0)
-    return packed + 16 * values
 
 
 def _said(size: int) -> str:

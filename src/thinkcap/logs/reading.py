@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.memory import Memory, json_cost, parquet_cost
+from thinkcap.logs.footer import unpacked
+from thinkcap.logs.memory import Memory, json_cost
 
 _YES = {"1", "true", "yes", "right", "correct", "c", "pass", "passed", "1.0"}
 _NO = {"0", "false", "no", "wrong", "incorrect", "i", "fail", "failed", "unreadable", "0.0"}
@@ -148,8 +149,8 @@ class Log:
 
         number = 0
         try:
+            self.memory.check(unpacked(self.path), self.path)
             with pq.ParquetFile(self.path) as opened:
-                self.memory.check(parquet_cost(opened.metadata), self.path)
                 for batch in opened.iter_batches(batch_size=_A_FEW):
                     self.memory.check(4 * batch.nbytes, self.path)
                     for row in batch.to_pylist():

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
 from thinkcap.logs.arms import RIGHT, WRONG, Arm, Questions, Stages, content_hash
-from thinkcap.logs.memory import Memory, parquet_cost
+from thinkcap.logs.footer import unpacked
+from thinkcap.logs.memory import Memory
 from thinkcap.logs.models import canonical, same_model
 from thinkcap.logs.modes import split_label
 from thinkcap.logs.reading import Log, printable
@@ -66,10 +67,10 @@ def read_run(
         if missing:
             raise DataError(f"{file}: no column '{missing[0]}'; wanted the rows of a study ({', '.join(_NEEDED)})")
         wanted = [*_NEEDED, *(c for c in _OPTIONAL if c in known)]
+        (memory or Memory()).charge(unpacked(file, wanted), file)
         with pq.ParquetFile(file, read_dictionary=[c for c in (*_CODED, *_TEXTS) if c in known]) as opened:
-            (memory or Memory()).charge(parquet_cost(opened.metadata, wanted), file)
             table = opened.read(columns=wanted)
-    except (pa.ArrowException, OSError) as err:
+    except (pa.ArrowException, OSError, ValueError) as err:
         raise DataError(f"{file}: not a Parquet file of rows ({printable(str(err))})") from err
     if table.num_rows == 0:
         raise DataError(f"{file}: no rows; the study has not run yet")
