@@ -12,7 +12,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from chains import HOSTILE
 
-from thinkcap.core.errors import ConfigError
+from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.report.explorer.page import content
 from thinkcap.view.server import app, serve
 from thinkcap.view.shelf import Shelf, place_of
@@ -128,6 +128,43 @@ async def test_a_broken_run_hides_no_other(runs: Path, tmp_path: Path) -> None:
                 reply = await found.get(place)
                 assert reply.status < 500
                 assert "Traceback" not in await reply.text()
+
+
+@pytest.mark.parametrize("place", ["/run/second/live.json?since={}", "/run/second/report-data/{}.json"])
+async def test_a_number_of_many_digits_is_no_number(client: Client, place: str) -> None:
+    assert (await client.get(place.format("9" * 5000))).status < 500
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("study.toml", "tasks = 7\nmade = 2026-01-01"),
+        ("study.toml", "a = " + "[" * 3000),
+        ("progress.json", '{"a": ' + "[" * 3000),
+        ("rows.jsonl", "[" * 3000 + "\n"),
+        ("rows.jsonl", '{"task": 1}\n'),
+    ],
+)
+async def test_a_stopped_run_of_a_stranger_is_shown_or_refused(
+    runs: Path, tmp_path: Path, name: str, text: str
+) -> None:
+    root = tmp_path / "runs"
+    shutil.copytree(runs / "second", root / "theirs")
+    (root / "theirs" / "summary.json").unlink()
+    (root / "theirs" / name).write_text(text)
+    async with TestClient(TestServer(app(root))) as found:
+        for place in ("/runs.json", "/run/theirs/", "/run/theirs/live.json", "/run/theirs/report-data/0.json"):
+            assert (await found.get(place)).status < 500, place
+
+
+@pytest.mark.parametrize("lost", ["provenance", "rows", "comparisons", "tokens_alone"])
+async def test_a_finished_run_of_a_stranger_lacks_something(runs: Path, tmp_path: Path, lost: str) -> None:
+    root = tmp_path / "runs"
+    shutil.copytree(runs / "second", root / "theirs")
+    summary = json.loads((root / "theirs" / "summary.json").read_text())
+    (root / "theirs" / "summary.json").write_text(json.dumps({**summary, lost: {}}))
+    with pytest.raises(DataError, match="not a summary"):
+        Shelf(root).content("theirs")
 
 
 async def test_headlines_are_those_of_the_diagnosis(runs: Path) -> None:
