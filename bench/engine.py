@@ -38,7 +38,7 @@ async def main(model: str, flows: int, tokens: int, questions: int, threads: int
         started = time.perf_counter()
         done = await asyncio.gather(*(asked(engine, n, tokens, mode) for n in range(questions)))
         wall = time.perf_counter() - started
-        total = sum(c.generated for c in done)
+        total = sum(c.tokens for c in done)
         ended = sum(c.ended for c in done)
         print(
             f"{mode}: {total} tokens in {wall:.1f} s = {total / wall:.0f} tokens/s, {ended} of {questions} ended"

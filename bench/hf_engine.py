@@ -180,14 +180,14 @@ async def measured(
         rows.append(
             {
                 "flows": count,
-                "engine": sum(c.generated for c in done) / seconds,
+                "engine": sum(c.tokens for c in done) / seconds,
                 "generate": sum(map(len, ids)) / theirs,
-                "floor": floor.tokens_per_s(count, prompt_mean + sum(c.generated for c in done) / count / 2),
+                "floor": floor.tokens_per_s(count, prompt_mean + sum(c.tokens for c in done) / count / 2),
                 "alike": sum((c.ids or ())[: len(i)] == i for c, i in zip(done, ids, strict=True)),
             }
         )
         print(json.dumps(rows[-1]), flush=True)
-    line = {"requests": len(asked), "flows": most, "engine": sum(c.generated for c in many) / wall}
+    line = {"requests": len(asked), "flows": most, "engine": sum(c.tokens for c in many) / wall}
     named = ("model", "dtype", "hardware", "version", "batching")
     return {
         **{name: about[name] for name in named},

@@ -27,7 +27,7 @@ async def test_a_completion_is_parted_and_counted() -> None:
     (step,) = run.steps
     assert (step.completion.thought, step.completion.answer) == ("2+3=5", "5")
     assert step.completion.ended
-    assert run.charged == step.completion.generated == 9  # open, five, close, answer, end of turn
+    assert run.charged == step.completion.tokens == 9  # open, five, close, answer, end of turn
 
 
 async def test_cut_thought_has_no_answer() -> None:

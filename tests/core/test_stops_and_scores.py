@@ -43,12 +43,12 @@ async def test_a_stop_is_the_last_thing_written_and_no_end() -> None:
     assert (piece.ended, piece.finish) == (False, "stopped")
     assert piece.before is not None
     assert piece.before.text == "<think>two. "
-    assert piece.generated == model.generated == 10
+    assert piece.tokens == model.generated == 10
 
 
 async def test_a_stop_beyond_the_budget_is_not_met() -> None:
     piece = await complete(engine(), thinking(9, "Wait"))
-    assert (piece.generated, piece.finish, piece.before) == (9, "length", None)
+    assert (piece.tokens, piece.finish, piece.before) == (9, "length", None)
 
 
 async def test_the_turn_goes_on_behind_the_stop(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_the_turn_goes_on_behind_the_stop(tmp_path: Path) -> None:
         third = await complete(remembering, thinking(100, prefill=(first.span(), second.span())))
         assert first.text + second.text + third.text == TEXT
         assert third.ended
-        assert model.generated == first.generated + second.generated + third.generated
+        assert model.generated == first.tokens + second.tokens + third.tokens
         # All of it is there now: other stops and budgets cost nothing.
         before = model.generated
         again = await complete(remembering, thinking(100, "three"))
@@ -112,7 +112,7 @@ async def test_forced_words_are_paid_once() -> None:
 
 async def test_at_most_so_many_are_generated_whatever_the_budget_leaves() -> None:
     piece = await complete(engine("x" * 50), thinking(20, prefill=("Now: ",), most=3))
-    assert (piece.generated, piece.forced) == (3, 5)
+    assert (piece.tokens, piece.forced) == (3, 5)
 
 
 def odds(before: str, token: str) -> tuple[float, Sequence[float]]:
@@ -152,8 +152,8 @@ async def test_an_engine_that_scores_only_what_it_writes_writes_again(tmp_path: 
         remembering = Remembering(model, store)
         await complete(remembering, thinking(4))
         scored = await complete(remembering, thinking(2, scored=True))
-        assert (scored.generated, model.generated) == (2, 8)
-        assert (await complete(remembering, thinking(4, scored=True))).generated == 4
+        assert (scored.tokens, model.generated) == (2, 8)
+        assert (await complete(remembering, thinking(4, scored=True))).tokens == 4
         assert model.generated == 8
 
 
@@ -178,7 +178,7 @@ async def test_a_trace_with_scores_missing_is_scored_again(tmp_path: Path, can: 
         again = await complete(remembering, thinking(9, scored=True))
         assert again.scores is not None
         assert again.scores.chosen == pytest.approx(whole.scores.chosen)
-        assert model.generated == before + (0 if can == "any" else whole.generated)
+        assert model.generated == before + (0 if can == "any" else whole.tokens)
     with TraceStore.open(tmp_path / "t.sqlite", model.card.fingerprint, readonly=True) as store:
         ((_, kept),) = store.items()
         assert kept.scores is not None
@@ -238,7 +238,7 @@ async def test_the_shortest_thoughts_win_and_the_rest_pays_what_it_wrote(tmp_pat
         again = await drive(race(2), Remembering(model, store), cap=400)
     assert stored.answer.notes["answers"] == ("0", None, "2", None)
     # Winners: tags, thought, answer, end; the others as long as the longer of the two thoughts.
-    assert [s.completion.generated for s in stored.steps] == [3 + 4, 7, 5 + 4, 7]
+    assert [s.completion.tokens for s in stored.steps] == [3 + 4, 7, 5 + 4, 7]
     assert stored.charged == again.charged
 
 
@@ -246,7 +246,7 @@ async def test_a_live_race_cancels_those_who_lag_behind() -> None:
     model = runner()
     live = await drive(race(1), model, cap=400)
     assert live.answer.notes["answers"] == ("0", None, None, None)
-    assert model.generated == live.fresh == live.charged
+    assert model.generated == live.generated == live.charged
     assert model.generated < sum(n + 4 for n in LENGTHS) - 10
 
 
@@ -274,7 +274,7 @@ async def test_a_race_between_bursts_pays_every_token_and_never_breaks(wanted: i
     live = await drive(race(wanted), model, cap=400)
     expected = ("0", "1" if wanted > 2 else None, "2" if wanted > 1 else None, None)
     assert live.answer.notes["answers"] == expected
-    assert live.charged == live.fresh == model.generated
+    assert live.charged == live.generated == model.generated
 
 
 async def test_who_is_cancelled_from_outside_stops_all_lanes() -> None:

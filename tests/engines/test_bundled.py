@@ -43,7 +43,7 @@ async def test_ids_and_chat_agree_with_the_embedded_engine(address: str, monkeyp
         assert plain.thought is None
         assert cut.answer is None
         assert not cut.ended
-        seen.append([(c.thought, c.answer, c.generated, c.ended) for c in (think, plain)])
+        seen.append([(c.thought, c.answer, c.tokens, c.ended) for c in (think, plain)])
         await engine.aclose()
     assert seen[0] == seen[1] == seen[2]
 

@@ -67,7 +67,7 @@ def asked(n: int = 1, mode: str = "nothink", budget: int = 200, **more: object) 
 
 
 def same(a: Completion, b: Completion) -> bool:
-    return (a.text, a.ids, a.ended, a.generated) == (b.text, b.ids, b.ended, b.generated)
+    return (a.text, a.ids, a.ended, a.tokens) == (b.text, b.ids, b.ended, b.tokens)
 
 
 @every
@@ -75,7 +75,7 @@ async def test_greedy_is_deterministic(engine: Engine) -> None:
     for mode in engine.card.modes:
         first, again = [await complete(engine, asked(2, mode)) for _ in range(2)]
         assert same(first, again)
-        assert first.fresh == first.generated > 0
+        assert first.generated == first.tokens > 0
 
 
 @every
@@ -83,10 +83,10 @@ async def test_a_smaller_limit_is_a_prefix_and_ends_only_where_the_whole_ends(en
     for mode in engine.card.modes:
         whole = await complete(engine, asked(3, mode))
         assert whole.ended
-        n = whole.generated
+        n = whole.tokens
         for limit in {1, 2, n // 2, n - 1, n, n + 1} - {0}:
             cut = await complete(engine, asked(3, mode, budget=limit))
-            assert cut.generated == min(limit, n)
+            assert cut.tokens == min(limit, n)
             assert cut.ended == (limit >= n), "ended exactly at the limit is ended, one below is not"
             if whole.ids is not None:
                 assert cut.ids == whole.ids[:limit]
@@ -152,7 +152,7 @@ async def test_forced_text_counts_against_the_budget_and_a_span_does_not(engine:
         engine, asked(6, "think", budget=begun.forced + 2, prefill=(thought.span(), "\n</think>\n\n"))
     )
     assert answer.forced == begun.forced
-    assert answer.generated <= 2
+    assert answer.tokens <= 2
     assert answer.thought is None
     none = await complete(
         engine, asked(6, "think", budget=begun.forced, prefill=(thought.span(), "\n</think>\n\n"))
@@ -211,7 +211,7 @@ async def test_cancelling_frees_the_slots(engine: Engine) -> None:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     async with asyncio.timeout(10):
-        assert (await complete(engine, asked(9, budget=4))).generated > 0
+        assert (await complete(engine, asked(9, budget=4))).tokens > 0
 
 
 @pytest.mark.parametrize("engine", ["embedded", "ids", "hf"], indirect=True)
@@ -257,19 +257,19 @@ async def test_a_stop_is_the_last_token_and_every_token_has_its_score(engine: En
     whole = await complete(engine, asked(3, scored=True))
     assert whole.ids is not None
     assert whole.scores is not None
-    assert len(whole.scores) == whole.generated
-    middle = whole.generated // 2
+    assert len(whole.scores) == whole.tokens
+    middle = whole.tokens // 2
     word = (await engine.read(whole.ids[: middle + 1]))[-2:]
     for scored in (False, True):
         piece = await complete(engine, asked(3, stop_at=(word,), scored=scored))
         assert (piece.ended, piece.finish) == (False, "stopped")
-        assert piece.ids == whole.ids[: piece.generated]
+        assert piece.ids == whole.ids[: piece.tokens]
         assert word in piece.text
         assert piece.before is not None
         assert word not in piece.before.text
     assert piece.scores is not None
-    assert len(piece.scores) == piece.generated
-    assert piece.scores.chosen == pytest.approx(whole.scores.cut(piece.generated).chosen, abs=ALIKE)
+    assert len(piece.scores) == piece.tokens
+    assert piece.scores.chosen == pytest.approx(whole.scores.cut(piece.tokens).chosen, abs=ALIKE)
 
 
 @by_ids
@@ -281,9 +281,9 @@ async def test_writing_stops_where_the_model_becomes_unsure(engine: Engine) -> N
     peaked = [*sliding(whole.scores.mean, window)]
     bar = min(peaked[1:]) + ALIKE
     piece = await complete(engine, asked(3, unsure=Unsure(window, bar)))
-    at = piece.generated - window
+    at = piece.tokens - window
     assert (piece.ended, piece.finish) == (False, "unsure")
-    assert piece.ids == whole.ids[: piece.generated]
+    assert piece.ids == whole.ids[: piece.tokens]
     assert peaked[at] < bar + ALIKE
     assert all(earlier > bar - ALIKE for earlier in peaked[:at])
     sure = await complete(engine, asked(3, unsure=Unsure(window, min(peaked) - ALIKE)))

@@ -105,7 +105,7 @@ async def test_a_cancelled_flow_leaves_its_place_to_others(tiny_hf: Path, batchi
     await asyncio.sleep(0.05)
     endless.cancel()
     async with asyncio.timeout(20):
-        assert (await complete(engine, asked(2, budget=3))).generated > 0
+        assert (await complete(engine, asked(2, budget=3))).tokens > 0
     await engine.aclose()
 
 
@@ -138,7 +138,7 @@ async def test_a_failing_step_fails_those_in_flight_and_nobody_after(
     with pytest.raises(EngineRefused, match="lower --concurrency"):
         await complete(engine, asked(1, budget=5, sampling=GREEDY))
     monkeypatch.setattr(Batch, "join", honest)
-    assert (await complete(engine, asked(1, budget=5))).generated > 0
+    assert (await complete(engine, asked(1, budget=5))).tokens > 0
     await engine.aclose()
 
 
@@ -151,7 +151,7 @@ async def test_lanes_close_up_and_slots_are_given_up_without_changing_a_token() 
     alone = [await complete(engine, request) for request in requests[::-1]]
     await engine.aclose()
     assert [c.ids for c in done] == [c.ids for c in alone[::-1]]
-    assert all(c.generated <= r.budget for c, r in zip(done, requests, strict=True))
+    assert all(c.tokens <= r.budget for c, r in zip(done, requests, strict=True))
 
 
 async def test_a_model_takes_the_way_its_layers_allow(tiny_hf: Path) -> None:

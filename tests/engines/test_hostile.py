@@ -176,7 +176,7 @@ async def test_both_names_of_the_reasoning_and_both_kinds_of_cut(field: str, str
         assert inside.thought.strip() == "let me see"
         assert inside.answer is None
         assert not inside.ended
-        assert inside.think_tokens == inside.generated == 3
+        assert inside.think_tokens == inside.tokens == 3
         in_answer = await complete(engine, asked(budget=9), emit)
         assert in_answer.answer is not None
         assert in_answer.answer.strip() == "the answer"
@@ -193,7 +193,7 @@ async def test_tokens_nobody_counted_are_estimated_and_labelled() -> None:
         engine = await opened(server)
         done = await complete(engine, asked("nothink"))
         assert done.extras["tokens_source"] == "estimated"
-        assert 0 < done.generated <= 100
+        assert 0 < done.tokens <= 100
         await engine.aclose()
 
 

@@ -54,7 +54,7 @@ async def test_one_that_works_is_asked_and_gone_afterwards(model: str, tmp_path:
     async with opened(model, {"concurrency": 2}, how, lambda line, _: told.append(line)) as engine:
         assert engine.card.transport == "ids"
         assert (engine.card.model, engine.card.concurrency) == ("mine", 2)
-        assert (await complete(engine, Request(question, "nothink", 16, stage="t"))).generated > 0
+        assert (await complete(engine, Request(question, "nothink", 16, stage="t"))).tokens > 0
         assert len(in_process_table(model)) == 2, "the guard and the server"
     assert in_process_table(model) == []
     assert how.log

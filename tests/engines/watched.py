@@ -50,12 +50,12 @@ async def checked_race(engine: Engine, n: int, wanted: int = 1) -> Raced:
     assert sorted(c.think_tokens for c in found if c.answer is not None) == shortest
     for lane, whole in zip(found, alone, strict=True):
         assert whole.ids is not None
-        written = whole.ids[: lane.generated]
+        written = whole.ids[: lane.tokens]
         # As many tokens are charged as spell what has come; the last may be part of a character.
         assert (await engine.read(written)).rstrip("\ufffd") == lane.text.rstrip("\ufffd")
-    assert run.charged == run.fresh == sum(c.generated for c in found)
-    stopped = [a.generated - c.generated for a, c in zip(alone, found, strict=True) if c.generated < a.generated]
-    return Raced(run.charged, sum(c.generated for c in alone), len(stopped))
+    assert run.charged == run.generated == sum(c.tokens for c in found)
+    stopped = [a.tokens - c.tokens for a, c in zip(alone, found, strict=True) if c.tokens < a.tokens]
+    return Raced(run.charged, sum(c.tokens for c in alone), len(stopped))
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ async def score_gap(engine: Engine, folder: Path, requests: Sequence[Request]) -
     for one, two in zip(live, later, strict=True):
         assert one.scores is not None
         assert two.scores is not None
-        assert len(one.scores) == one.generated
-        assert len(two.scores) == two.generated
+        assert len(one.scores) == one.tokens
+        assert len(two.scores) == two.tokens
         if one.ids != two.ids:
             unlike += 1
             continue

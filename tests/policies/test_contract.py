@@ -88,8 +88,8 @@ def hold(name: str, script: dict[str, str], cap: int) -> None:
     engine = engine_for(script)
     run = LOOP.run(play(name, cap, engine))
     assert run.charged <= cap
-    assert run.charged == sum(s.completion.generated + s.completion.forced for s in run.steps)
-    assert engine.generated == run.fresh <= run.charged
+    assert run.charged == sum(s.completion.tokens + s.completion.forced for s in run.steps)
+    assert engine.generated == run.generated <= run.charged
     for step in run.steps:
         assert step.completion.charged <= step.request.budget
     # Only a model that ends its turn inside its thought may leave a policy that reserves an answer without one,
@@ -121,7 +121,7 @@ async def test_the_answer_pass_is_never_starved(name: str) -> None:
     endless = {"think": "<think>" + "x" * 500, "nothink": "y" * 500, "rest": "#### 5"}
     run = await play(name, 96, engine_for(endless))
     passes = [s for s in run.steps if s.request.inserts or s.request.prefill]
-    assert all(s.completion.generated > 0 for s in passes)
+    assert all(s.completion.tokens > 0 for s in passes)
     known = facts_of(name)
     # `auto` answers so small a cap without thinking.
     assert bool(passes) == bool(known.then and name != "auto")

@@ -92,7 +92,7 @@ def run(word: str, world: World, cap: int = ROOM) -> Run:
 
 def seen(done: Run) -> Seen:
     notes = done.answer.notes
-    thought = sum(s.completion.generated for s in done.steps if s.request.stage == "think")
+    thought = sum(s.completion.tokens for s in done.steps if s.request.stage == "think")
     if done.answer.stage == "think":
         thought -= len("#### 6") + 1
     return Seen(
@@ -324,7 +324,7 @@ def test_trials_stop_in_time_to_answer(word: str, cap: int) -> None:
     assert done.charged <= cap
     assert done.answer.stage == "close"
     kept = min(max(32, cap // 8), cap // 2)
-    assert done.steps[-1].completion.generated == min(7, kept - CLOSE) or cap < 40
+    assert done.steps[-1].completion.tokens == min(7, kept - CLOSE) or cap < 40
     assert done.answer.notes["trials"] or cap < 100
 
 

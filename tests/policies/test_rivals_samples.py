@@ -140,7 +140,7 @@ def test_a_longer_sample_is_cut_where_it_can_no_longer_count() -> None:
     done = run("shortest(samples=2,first=1,answer=20)", engine(found), cap=2000)
     assert (done.answer.text or "").strip() == "#### 5"
     # The bar is the first thought with its marks, and twenty tokens for an answer.
-    assert [s.completion.generated for s in done.steps] == [4 + 6 + 1, 4 + 20]
+    assert [s.completion.tokens for s in done.steps] == [4 + 6 + 1, 4 + 20]
 
 
 def test_effort_reaches_samples_side_by_side() -> None:
@@ -160,7 +160,7 @@ def test_s1_worked_out() -> None:
     assert done.answer.text == "#### 5"
     assert done.answer.notes["extended"] == 1
     first, second = done.steps
-    assert (first.completion.text, first.completion.generated) == ("<think>7", 3)
+    assert (first.completion.text, first.completion.tokens) == ("<think>7", 3)
     assert (second.completion.forced, second.completion.text) == (4, " 5</think>#### 5")
     assert done.charged == 3 + 4 + len(" 5") + 1 + len("#### 5") + 1
 
@@ -177,7 +177,7 @@ def test_a_word_that_does_not_fit_is_not_said(cap: int) -> None:
     done = run("wait(times=6)", engine(["<think>" + "1" * 12 + "</think>#### 7"]), cap)
     assert done.charged <= cap
     thoughts = [s for s in done.steps if s.request.stage == "think"]
-    assert all(s.completion.generated for s in thoughts)
+    assert all(s.completion.tokens for s in thoughts)
     assert done.answer.notes["extended"] == len(thoughts) - 1
 
 

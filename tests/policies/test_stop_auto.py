@@ -45,11 +45,11 @@ async def test_nothing_is_generated_after_the_stop(tmp_path: Path) -> None:
     rows = ((GO, GO, GO), (STOP, STOP, STOP), (GO, GO, GO))
     model = engine()
     done = await run(f"stop(table={table(tmp_path, *rows)},answer=30)", 200, model)
-    assert [(s.request.stage, s.completion.generated) for s in done.steps[:2]] == [("think", 20), ("think", 20)]
+    assert [(s.request.stage, s.completion.tokens) for s in done.steps[:2]] == [("think", 20), ("think", 20)]
     assert done.answer.stage == "close"
     assert done.answer.text == "#### 8"
     assert done.answer.notes["stopped"] == 40
-    assert model.generated == sum(s.completion.generated for s in done.steps) < 60
+    assert model.generated == sum(s.completion.tokens for s in done.steps) < 60
     # Two steps of thought, the forced close, its answer and the end of the turn.
     assert done.charged == 40 + done.steps[2].completion.forced + len("#### 8") + 1
 
@@ -92,7 +92,7 @@ async def test_steps_of_a_stored_thought_cost_no_token_again(tmp_path: Path) -> 
         before = model.generated
         steps = await run(word, 200, remembering)
         assert model.generated == before
-        assert steps.fresh == 0
+        assert steps.generated == 0
         assert steps.charged == whole.charged
         # The other way round: steps first, then the whole, continues where the steps ended.
         other = Question("p", ({"role": "user", "content": "4+4?"},), kind="number")

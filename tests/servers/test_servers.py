@@ -81,11 +81,11 @@ async def test_a_cut_is_a_prefix_also_where_an_exact_end_is_called_a_cut(engine:
     """`transformers serve` tells `length` by the count alone. The error is on the safe side: never ended early."""
     whole = await complete(engine, Request(asked(3), "nothink", 100, stage="t"))
     assert whole.ended
-    exact = await complete(engine, Request(asked(3), "nothink", whole.generated, stage="t"))
+    exact = await complete(engine, Request(asked(3), "nothink", whole.tokens, stage="t"))
     assert exact.ended == (server.kind != "transformers")
-    for limit in (1, whole.generated // 2, whole.generated - 1):
+    for limit in (1, whole.tokens // 2, whole.tokens - 1):
         cut = await complete(engine, Request(asked(3), "nothink", limit, stage="t"))
-        assert cut.generated == limit
+        assert cut.tokens == limit
         assert not cut.ended
         assert whole.text.startswith(cut.text.rstrip("\ufffd"))
 

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinkcap.core.complete import complete
+from thinkcap.core.engine import Prompt
 from thinkcap.core.errors import StoreError
-from thinkcap.core.types import Completion, Question, Request, Sampling
+from thinkcap.core.types import GREEDY, Completion, Question, Request, Sampling
 from thinkcap.engines.scripted import ScriptedEngine
-from thinkcap.traces.remember import Remembering
+from thinkcap.traces.remember import Remembering, _with_budget
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
 
@@ -27,7 +28,7 @@ budgets = st.lists(st.integers(1, 34), min_size=1, max_size=8)
 
 
 def seen(c: Completion) -> tuple[object, ...]:
-    return c.ids, c.ended, c.text, c.thought, c.answer, c.generated
+    return c.ids, c.ended, c.text, c.thought, c.answer, c.tokens
 
 
 @settings(max_examples=60, deadline=None)
@@ -38,15 +39,15 @@ def test_any_order_of_budgets_equals_fresh_runs(reply: str, order: list[int], mo
         with TraceStore.open(folder / "t.sqlite", bare.card.fingerprint) as store:
             counted = ScriptedEngine(lambda prompt: reply)
             engine = Remembering(counted, store)
-            fresh_total = 0
+            total = 0
             for budget in order:
                 request = Request(Q, mode, budget, stage="s")  # type: ignore[arg-type]
                 got = await complete(engine, request)
                 assert seen(got) == seen(await complete(bare, request))
-                fresh_total += got.fresh
+                total += got.generated
             longest = await complete(bare, Request(Q, mode, max(order), stage="s"))  # type: ignore[arg-type]
-            assert counted.generated == longest.generated == fresh_total
-            assert store.contents().generated == fresh_total
+            assert counted.generated == longest.tokens == total
+            assert store.contents().generated == total
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(check(Path(folder)))
@@ -87,7 +88,7 @@ async def test_a_restart_counts_tokens_once(tmp_path: Path) -> None:
         again = await complete(Remembering(engine, store), request)
         assert again.claim is not None
         later = await complete(Remembering(engine, store, claimed=dict([again.claim])), request)
-    assert (lost.fresh, again.fresh, later.fresh) == (10, 10, 0)
+    assert (lost.generated, again.generated, later.generated) == (10, 10, 0)
     assert lost.origin == again.origin == "fresh"
 
 
@@ -110,6 +111,20 @@ async def test_streaming_a_cut_and_a_continued_trace(tmp_path: Path) -> None:
                 remembering, Request(Q, "think", budget, stage="s"), lambda d, shown=shown: shown.append(d.text)
             )
             assert "".join(shown) == (got.thought or "") + (got.answer or "")
+
+
+async def test_an_answer_over_chat_from_an_earlier_store(tmp_path: Path) -> None:
+    """Such a store calls the tokens a run produced `fresh`; they are told apart now as they were then."""
+    engine = ScriptedEngine(lambda prompt: "x" * 30)
+    prompt = Prompt(ids=None, tokens=3, body={"messages": []})
+    with TraceStore.open(tmp_path / "t.sqlite", "f") as store:
+        key = _with_budget(prompt.key(engine.card.fingerprint, GREEDY), 16)
+        written = {"text": "7", "ended": True, "tokens": 5, "answer": "7", "fresh": 5, "claim": None, "extras": {}}
+        await store.put_output(key, written, 5)
+        remembering = Remembering(engine, store)
+        found = [await remembering.generate(prompt, 16, GREEDY) for _ in range(2)]
+    assert [(one.text, one.tokens, one.generated) for one in found] == [("7", 5, 5), ("7", 5, 0)]
+    assert engine.calls == []
 
 
 class TestStore:

@@ -120,11 +120,11 @@ class Trier:
         found = read(question, done.text)
         answer = found.answer if done.ended and not found.weak else None
         right = answer is not None and await self._grader.grade(problem.gold, answer, problem.kind) == "right"
-        self.tokens += done.generated
+        self.tokens += done.tokens
         self.tries += 1
         self.right += right
         vote = await self._vote(problem, answer, before)
-        return Attempt(way, done.text.strip(), done.generated, answer, vote, right)
+        return Attempt(way, done.text.strip(), done.tokens, answer, vote, right)
 
     async def _vote(self, problem: Problem, answer: str | None, before: Sequence[Attempt]) -> int:
         if answer is None:

@@ -85,7 +85,7 @@ class Tokens:
         question = Question("example", ({"role": "user", "content": asked},), kind=kind)
         if example["mode"] == "answer":
             ids = tuple(self._tokenizer(example["trace"], add_special_tokens=False)["input_ids"])
-            trace = Completion(example["trace"], ended=False, generated=len(ids), ids=ids)
+            trace = Completion(example["trace"], ended=False, tokens=len(ids), ids=ids)
             return stages.extraction(question, trace, 1, PROMPTS)
         mode: Mode = "think" if example["mode"] == "think" else "nothink"
         return Request(question, mode, 1, "example")

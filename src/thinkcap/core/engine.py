@@ -142,7 +142,8 @@ class Output:
     thought: str | None = None
     """Set by chat transports, whose server has already parted thought and answer."""
     answer: str | None = None
-    fresh: int = 0
+    generated: int = 0
+    """Tokens this run really produced for it; fewer than `tokens` where a stored trace served."""
     origin: Origin = "fresh"
     claim: tuple[str, int] | None = None
     prompt_tokens: int = 0

@@ -124,13 +124,13 @@ class _Lane:
         """What has come from the engine, every token of it paid for."""
         text = "".join(self._pieces)
         return replace(
-            NOTHING, text=text, thought=text, generated=self.tokens, fresh=self.tokens, finish="stopped"
+            NOTHING, text=text, thought=text, tokens=self.tokens, generated=self.tokens, finish="stopped"
         )
 
 
 async def _cut(engine: Engine, completion: Completion, tokens: int) -> Completion:
     """A pass as far as it counts. What was written live beyond that was written, and is charged."""
-    live = completion.claim is None and completion.fresh == completion.generated
+    live = completion.claim is None and completion.generated == completion.tokens
     if live or completion.ids is None or len(completion.ids) <= tokens:
         return replace(completion, answer=None, ended=False, finish="stopped")
     ids = completion.ids[:tokens]
@@ -142,7 +142,7 @@ async def _cut(engine: Engine, completion: Completion, tokens: int) -> Completio
         thought=text,
         answer=None,
         ended=False,
-        generated=tokens,
+        tokens=tokens,
         think_tokens=tokens,
         finish="stopped",
     )

@@ -153,8 +153,8 @@ class Completion:
 
     text: str
     ended: bool
-    generated: int
-    """Tokens of this completion, the end-of-turn token included."""
+    tokens: int
+    """Its length, the end-of-turn token included."""
     thought: str | None = None
     answer: str | None = None
     """What follows the thought; None when thinking never closed."""
@@ -163,8 +163,8 @@ class Completion:
     ids: tuple[int, ...] | None = None
     forced: int = 0
     """Tokens of ours that were put into the assistant's mouth for it; they count."""
-    fresh: int = 0
-    """Tokens this run really produced for it; fewer than `generated` where a stored trace served."""
+    generated: int = 0
+    """Tokens this run really produced for it; fewer than `tokens` where a stored trace served."""
     think_tokens: int = 0
     prompt_tokens: int = 0
     reread: int = 0
@@ -184,14 +184,15 @@ class Completion:
 
     @property
     def charged(self) -> int:
-        return self.generated + self.forced
+        """What this request alone would have cost."""
+        return self.tokens + self.forced
 
     def span(self) -> Span:
         """This completion as material for a later prompt, without its end-of-turn token."""
         return Span(self.text, self.ids[:-1] if self.ids is not None and self.ended else self.ids)
 
 
-NOTHING = Completion(text="", ended=False, generated=0)
+NOTHING = Completion(text="", ended=False, tokens=0)
 """What a request without any room left gives."""
 
 
@@ -229,9 +230,9 @@ class Run:
         return sum(s.completion.charged for s in self.steps)
 
     @property
-    def fresh(self) -> int:
-        """What this run really generated for it."""
-        return sum(s.completion.fresh for s in self.steps)
+    def generated(self) -> int:
+        """What this run really produced for it."""
+        return sum(s.completion.generated for s in self.steps)
 
     @property
     def reread(self) -> int:

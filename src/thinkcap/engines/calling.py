@@ -117,7 +117,7 @@ def called(reply: ChatReply, begun: tuple[str, str], limit: int, prompt_tokens: 
         tokens,
         thought=more or None,
         answer=answer,
-        fresh=tokens,
+        generated=tokens,
         prompt_tokens=prompt_tokens,
         finish=reply.finish,
         extras=extras_of(list(reply.calls.values()), reply.logprobs),

@@ -177,7 +177,7 @@ class ChatEngine:
             tokens,
             thought=thought,
             answer=answer,
-            fresh=tokens + over,
+            generated=tokens + over,
             prompt_tokens=usage.prompt_tokens or 0,
             think_tokens=min(tokens, usage.reasoning_tokens or 0),
             finish=finish,

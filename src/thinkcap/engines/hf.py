@@ -154,7 +154,7 @@ class HfEngine:
             job.ended,
             len(job.ids),
             ids=tuple(job.ids),
-            fresh=len(job.ids),
+            generated=len(job.ids),
             prompt_tokens=len(ids),
             finish="stop" if job.ended else "length",
             scores=Scores(*zip(*job.odds, strict=True)) if job.odds else None,

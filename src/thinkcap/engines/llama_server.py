@@ -262,7 +262,7 @@ class LlamaServer:
             ended,
             len(ids),
             ids=ids,
-            fresh=len(ids),
+            generated=len(ids),
             prompt_tokens=prompt_tokens,
             finish="stop" if ended else "length",
             extras={} if alternatives is None else {"logprobs": _logprobs(answer, alternatives)},

@@ -164,7 +164,7 @@ class ScriptedEngine:
             self.generated += 1
             emit(Delta(self._decode([token])))  # type: ignore[misc]
             await asyncio.sleep(0)
-        return replace(output, fresh=output.tokens)
+        return replace(output, generated=output.tokens)
 
     async def score(self, prompt: Prompt, ids: Sequence[int]) -> Scores:
         shown = self._decode(prompt.ids or ())

@@ -235,7 +235,9 @@ class VllmServer:
             cut = ids[:limit]
             text = await self.read(cut)
             over = {"over_limit": len(ids) - limit}
-            return Output(text, False, limit, ids=cut, fresh=len(ids), prompt_tokens=prompt_tokens, extras=over)
+            return Output(
+                text, False, limit, ids=cut, generated=len(ids), prompt_tokens=prompt_tokens, extras=over
+            )
         word = isinstance(answer.get("stop_reason"), str)
         if finish == "stop" and not word:
             self._ends.add(ids[-1])
@@ -247,7 +249,7 @@ class VllmServer:
             finish == "stop",
             len(ids),
             ids=ids,
-            fresh=len(ids),
+            generated=len(ids),
             prompt_tokens=prompt_tokens,
             finish=finish,
         )

@@ -56,7 +56,7 @@ def shortest(
     ended = sorted((c for c in found if c.answer is not None), key=lambda c: c.think_tokens)[:first]
     notes = {"samples": len(found), "ended": sum(c.answer is not None for c in found)}
     if not ended:
-        longest = max(found, key=lambda c: c.generated)
+        longest = max(found, key=lambda c: c.tokens)
         rest = yield from ask(stages.in_band(question, longest, cap, prompts.close, "close"))
         return Answer(rest.text, "close", rest, notes=notes)
     answers = [stages.read(question, c.answer).answer for c in ended]

@@ -21,7 +21,7 @@ def skip(question: Question, cap: int, *, thought: str = DONE, prompts: Prompts 
     `thought` is what the model is made to have thought.
     """
     found = yield from ask(_request(question, cap, thought, prompts))
-    return Answer(found.text if found.generated else None, "answer", found)
+    return Answer(found.text if found.tokens else None, "answer", found)
 
 
 def skip_vote(
@@ -52,7 +52,7 @@ def skip_vote(
         _request(question, cap // samples, thought, prompts, sampling=drawn, sample=i) for i in range(samples)
     ]
     found = yield from ask_all(requests)
-    answers = [stages.read(question, c.text).answer if c.generated else None for c in found]
+    answers = [stages.read(question, c.text).answer if c.tokens else None for c in found]
     groups = yield from classes(answers, question)
     notes = {"votes": tuple(len(g) for g in groups), "samples": samples}
     if not groups:

@@ -86,7 +86,7 @@ def answer_of(chain: Completion, rest: Completion) -> str:
 
 def joined(chain: Completion, piece: Completion) -> Completion:
     """The turn so far: what was written before, and what the next step added."""
-    if not piece.generated:
+    if not piece.tokens:
         return chain
     ids = chain.ids + piece.ids if chain.ids is not None and piece.ids is not None else None
     thought = (chain.thought or "") + (piece.thought or "") if chain.answer is None else chain.thought
@@ -97,7 +97,7 @@ def joined(chain: Completion, piece: Completion) -> Completion:
         ids=ids,
         thought=thought,
         answer=answer,
-        generated=chain.generated + piece.generated,
+        tokens=chain.tokens + piece.tokens,
         think_tokens=chain.think_tokens + piece.think_tokens,
     )
 

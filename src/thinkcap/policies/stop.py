@@ -65,13 +65,13 @@ def stop(
     seen: list[tuple[int, int]] = []
     for at in (*points, limit):
         begun = (chain.span(),) if chain else ()
-        step = stages.thinking(question, at - (chain.generated if chain else 0), keep=answer, shown="answer")
+        step = stages.thinking(question, at - (chain.tokens if chain else 0), keep=answer, shown="answer")
         piece = yield from ask(replace(step, prefill=begun))
         chain = stages.joined(chain, piece) if chain else piece
         if chain.ended:
             return Answer(chain.answer, stage="think", completion=piece, notes={"checks": tuple(seen)})
         # A gateway that wants the answer in a pass of its own hides the end of a turn that gave it already.
-        if not piece.generated or piece.finish == "stop" or at == limit:
+        if not piece.tokens or piece.finish == "stop" or at == limit:
             break
         sign = signal(chain.text)
         seen.append((at, sign))
@@ -79,8 +79,8 @@ def stop(
             break
     assert chain is not None
     notes: dict[str, Any] = {"checks": tuple(seen)}
-    if chain.generated < limit:
-        notes["stopped"] = chain.generated
+    if chain.tokens < limit:
+        notes["stopped"] = chain.tokens
     if how == "extract":
         final = yield from ask(stages.extraction(question, chain, answer, prompts))
         return Answer(final.answer, stage="extract", completion=final, notes=notes)

@@ -90,7 +90,7 @@ class Thought:
 
     @property
     def length(self) -> int:
-        return self.chain.generated if self.chain else 0
+        return self.chain.tokens if self.chain else 0
 
     def write(
         self, most: int = 0, stop_at: Sequence[str] = (), trial: Trial | None = None
@@ -119,7 +119,7 @@ class Thought:
         self._newest = piece
         self.chain = stages.joined(self.chain, piece) if self.chain else piece
         self._here = (*begun, piece.before) if piece.before is not None else (self.chain.span(),)
-        reached = piece.generated == budget and most == budget
+        reached = piece.tokens == budget and most == budget
         self.full = self.chain.ended or self.chain.answer is not None
         self.full = self.full or not (piece.finish == "stopped" or reached)
         return piece
@@ -142,7 +142,7 @@ class Thought:
                 scored=trial.scored,
             )
         )
-        if not found.generated:
+        if not found.tokens:
             return None
         self._forced = found.forced
         self._spent += found.charged

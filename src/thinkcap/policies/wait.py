@@ -41,7 +41,7 @@ def wait(
         piece = yield from ask(request)
         spent += piece.charged
         paid += piece.forced
-        turn = (*turn, piece.span()) if piece.generated else turn
+        turn = (*turn, piece.span()) if piece.tokens else turn
         if last or piece.finish != "stop" or piece.ended or cap - kept - spent <= len(word):
             break
         turn, extended = (*turn, word), extended + 1

@@ -97,7 +97,7 @@ def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str, sampling
             s.request.stage,
             s.request.budget,
             s.completion.charged,
-            s.completion.fresh,
+            s.completion.generated,
             s.completion.reread,
             s.completion.prompt_tokens,
             s.completion.ended,

@@ -212,7 +212,7 @@ class _Worker:
             cell, way, started = self.cells[place], place // len(self.cells.asked), time.monotonic()
             self.pace.begins(way)
             outcome = await self._outcome(cell)
-            written = sum(step.completion.fresh for step in steps_of(outcome))
+            written = sum(step.completion.generated for step in steps_of(outcome))
             self.pace.ends(way, written, time.monotonic() - started)
             self._keep(place, cell, outcome)
 

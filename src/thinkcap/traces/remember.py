@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
-from typing import cast
+from typing import Any, cast
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt, Scorer
 from thinkcap.core.scores import Scores
@@ -85,7 +85,7 @@ class Remembering:
             key = _with_budget(key, limit)
         if prompt.ids is None:
             stored = self._store.get_output(key)
-            return Output(**stored) if stored else None
+            return _read(stored) if stored else None
         trace = self._store.get(key)
         if trace is None:
             return None
@@ -184,14 +184,14 @@ class Remembering:
         # Generated now, or generated under this very budget and found again after an interruption.
         same = trace.limit in (limit, len(cut.ids)) and not trace.segments
         continued = bool(trace.segments) and len(cut.ids) > trace.segments[0]
-        fresh = self._claim(key, trace.generated)
+        generated = self._claim(key, trace.generated)
         output = Output(
             text,
             cut.ended,
             len(ids),
             ids=ids,
-            fresh=fresh,
-            claim=(key[:16], trace.generated) if fresh else None,
+            generated=generated,
+            claim=(key[:16], trace.generated) if generated else None,
             origin="fresh" if same else "continued" if continued else "cut",
             prompt_tokens=prompt.tokens,
             finish="stop" if cut.ended else "length",
@@ -214,19 +214,19 @@ class Remembering:
             kept = asdict(replace(output, extras={}))
             await self._store.put_output(key, kept | {"extras": dict(output.extras)}, output.tokens)
         else:
-            output = Output(**stored)
+            output = _read(stored)
             for text, channel in ((output.thought, "thought"), (output.answer, "answer")):
                 if emit and text:
                     emit(Delta(text, channel))  # type: ignore[arg-type]
-        fresh = self._claim(key, output.tokens)
-        return replace(output, fresh=fresh, claim=(key[:16], output.tokens) if fresh else None)
+        generated = self._claim(key, output.tokens)
+        return replace(output, generated=generated, claim=(key[:16], output.tokens) if generated else None)
 
-    def _claim(self, key: str, generated: int) -> int:
+    def _claim(self, key: str, made: int) -> int:
         """Tokens nobody has accounted for yet; the first row to use a trace is the one that generated it."""
-        fresh = generated - self._claimed.get(key[:16], 0)
-        if fresh > 0:
-            self._claimed[key[:16]] = generated
-        return max(0, fresh)
+        generated = made - self._claimed.get(key[:16], 0)
+        if generated > 0:
+            self._claimed[key[:16]] = made
+        return max(0, generated)
 
     @asynccontextmanager
     async def _flight(self, key: str) -> AsyncIterator[None]:
@@ -255,3 +255,8 @@ def _short(output: Output) -> bool:
 
 def _with_budget(key: str, limit: int) -> str:
     return hashlib.sha256(f"{key}@{limit}".encode()).hexdigest()
+
+
+def _read(stored: Mapping[str, Any]) -> Output:
+    """An answer over chat as it was stored. Earlier stores say `fresh` for `generated`, which is counted anew."""
+    return Output(**{name: value for name, value in stored.items() if name != "fresh"})

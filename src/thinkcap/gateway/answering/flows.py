@@ -68,7 +68,7 @@ def insured(flow: Flow, question: Question, cap: int) -> Flow:
     if answer.completion is not None and answer.completion.extras.get("tool_calls"):
         return answer
     last = yield from ask(Request(question, "nothink", cap, stage="fallback", shown="answer", final=True))
-    if not last.generated:
+    if not last.tokens:
         return answer
     return Answer(last.answer, "fallback", last, notes={**answer.notes, "fallback": True})
 

@@ -83,7 +83,7 @@ class Held:
             # All of it is ours but the last character, after which the model ends its turn.
             text = written(value_of(schema))
             found = yield from ask(self._request(question, said, text[:-1], Exactly(text[-1]), cap))
-            if found.generated:
+            if found.tokens:
                 return Answer(text, "json", found, notes={**notes, "json_whole": True})
         form = self.form if settled(schema) else schema_form(schema)
         begun, form = lead(form)
@@ -141,18 +141,18 @@ def _closed(form: Form, request: Request) -> Generator[Ask, Any, tuple[Completio
     kept = () if request.question.options.get("logprobs") else (end + 1, ceil(form.tail) + 1)
     for keep in (*kept, 0):
         first = yield from ask(replace(request, keep=request.keep + keep))
-        if first.generated:
+        if first.tokens:
             break
     text = (first.answer or "").rstrip("\N{REPLACEMENT CHARACTER}")
     rest = remainder(form, text)
-    if first.ended or not first.generated or rest.least == inf:
+    if first.ended or not first.tokens or rest.least == inf:
         return first, first, False
     if not longest(rest):
         return replace(first, answer=text, ended=True), first, False
     question = replace(request.question, format=_grammar(within(rest, keep - 1)))
     prefill = (*request.prefill, Span(text))
     second = yield from ask(replace(request, question=question, prefill=prefill, budget=max(1, keep), stage="end"))
-    if not second.generated:
+    if not second.tokens:
         return first, first, False
     whole = text + (second.answer or "")
     both = replace(second, text=whole, answer=whole, ended=second.ended or not longest(remainder(form, whole)))

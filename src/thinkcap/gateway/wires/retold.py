@@ -96,7 +96,7 @@ class _Seen:
         done = Completion(
             text=self._content,
             ended=stage["ended"],
-            generated=stage["tokens"] or 0,
+            tokens=stage["tokens"] or 0,
             answer=self._content,
             think_tokens=stage["reasoning_tokens"],
             prompt_tokens=self.prompt,
