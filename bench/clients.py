@@ -18,7 +18,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests" / room) for room in ("clients", "engines", "gateway", "servers")]
+sys.path[:0] = [str(ROOT / "tests" / room) for room in (".", "clients", "engines", "gateway", "servers")]
 
 import started  # noqa: E402
 from running import gateway_running  # noqa: E402

@@ -23,7 +23,7 @@ import traceback
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(_ROOT / "tests" / room) for room in ("attack", "gateway", "engines", "report")]
+sys.path[:0] = [str(_ROOT / "tests" / room) for room in (".", "attack", "gateway", "engines", "report")]
 
 HANG_S = 120
 GROWTH_MB = 256

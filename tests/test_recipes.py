@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
@@ -38,7 +40,7 @@ def block(title: str, language: str = "python") -> str:
 def run(copy: Path, *words: str) -> str:
     env = {**os.environ, "PYTHONPATH": str(copy.parent)}
     done = subprocess.run(
-        [sys.executable, *words], capture_output=True, text=True, cwd=copy.parents[1], env=env, timeout=120
+        [sys.executable, *words], capture_output=True, text=True, cwd=copy.parents[1], env=env, timeout=PATIENCE_S
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from running import Client, gateway_running
+from running import Client, gateway_running, hurried
 from wire import CHAT, flood
 
+from patience import PATIENCE_S, until
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.gateway.admission.auth import hashed
+from thinkcap.gateway.app import Gateway
 from thinkcap.policies.registry import parse
 
 MB = 2**20
@@ -21,10 +23,15 @@ BODY = {"model": "scripted", "messages": [{"role": "user", "content": "2?"}], "m
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def opened() -> Iterator[tuple[str, Gateway]]:
     engine = ScriptedEngine(lambda prompt: "It is 42.")
-    with gateway_running(engine, arrival_timeout_s=2.0) as (found, _):
+    with gateway_running(engine, arrival_timeout_s=PATIENCE_S) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def address(opened: tuple[str, Gateway]) -> str:
+    return opened[0]
 
 
 def alive(address: str) -> None:
@@ -82,8 +89,10 @@ def test_an_answer_before_the_end_of_its_request_ends_the_connection(
     alive(address)
 
 
-def test_a_body_that_stops_coming_is_a_408_and_the_end(address: str) -> None:
-    _, reply = flood(address, CHAT + b"Content-Length: 100\r\n\r\n{", b"", 0)
+def test_a_body_that_stops_coming_is_a_408_and_the_end(opened: tuple[str, Gateway]) -> None:
+    address, gateway = opened
+    with hurried(gateway, arrival_timeout_s=0.5):
+        _, reply = flood(address, CHAT + b"Content-Length: 100\r\n\r\n{", b"", 0)
     assert b" 408 " in reply.split(b"\r\n")[0]
     assert b"connection: close" in reply
 
@@ -98,7 +107,7 @@ def test_the_limit_on_headers_holds_however_they_arrive(address: str) -> None:
     alive(address)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize(
     "text",
     [
@@ -172,10 +181,7 @@ def test_a_request_takes_as_many_places_as_it_makes_calls() -> None:
                 time.sleep(0.002)
         assert {one.result() for one in replies} == {200}
         # The last byte is sent before the place is given back.
-        until = time.monotonic() + 30
-        while gateway.service.admission.active and time.monotonic() < until:
-            time.sleep(0.01)
-        assert gateway.service.admission.active == 0
+        until(lambda: gateway.service.admission.active == 0)
     assert most == 4
 
 

@@ -7,21 +7,23 @@ import gzip
 import json
 import time
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from running import Client, gateway_running
+from running import Client, gateway_running, hurried
 from wire import MODELS, answer, resident_mb, upstream
 
+from patience import until
 from thinkcap.cli import main
 from thinkcap.core.complete import complete
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.core.types import Question, Request
 from thinkcap.engines import open_engine
 from thinkcap.engines.retry import RetryPolicy
+from thinkcap.gateway.app import Gateway
 
 SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 GOOD: dict[str, Any] = {
@@ -199,22 +201,24 @@ STREAMED = b'data: {"choices": [{"index": 0, "text": "y"}]}\n\n'
         "events that show nothing",
     ],
 )
-def test_completions_are_held_to_the_cap_and_the_time(misdeed: Misdeed, said: str) -> None:
-    one = Server()
-    one.left = 10**6
-    with (
-        upstream(one) as address,
-        gateway_running(f"{address}#m", attempts=1, request_timeout_s=3.0) as (found, gateway),
-    ):
-        one.misdeed, one.left = misdeed, 0
+def test_completions_are_held_to_the_cap_and_the_time(
+    server: tuple[Server, str], opened: tuple[Client, Gateway], misdeed: Misdeed, said: str
+) -> None:
+    client, gateway = opened
+    server[0].misdeed, server[0].left = misdeed, 0
+    limits = {"request_timeout_s": 2.0} if said == "timeout" else {}
+    with hurried(gateway, **limits):
         body = {"model": "m", "prompt": "2?", "max_tokens": 16, "stream": True}
-        reply = Client(found).post("/v1/completions", json=body)
-        assert said in reply.text
+        assert said in client.post("/v1/completions", json=body).text
         # The last byte is sent before the place is given back.
-        until = time.monotonic() + 30
-        while gateway.service.admission.active and time.monotonic() < until:
-            time.sleep(0.01)
-        assert gateway.service.admission.active == 0
+        until(lambda: gateway.service.admission.active == 0)
+
+
+@pytest.fixture(scope="module")
+def opened(server: tuple[Server, str]) -> Iterator[tuple[Client, Gateway]]:
+    server[0].misdeed = None
+    with gateway_running(server[1], attempts=1) as (address, gateway):
+        yield Client(address), gateway
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/completions"])
@@ -223,15 +227,13 @@ def test_completions_are_held_to_the_cap_and_the_time(misdeed: Misdeed, said: st
     [("gzip", gzip.compress(BOMB)), ("deflate", zlib.compress(BOMB)), ("zstd", ZSTD), ("br", BROTLI)],
 )
 def test_a_packed_body_is_never_unpacked(
-    server: tuple[Server, str], path: str, encoding: str, body: bytes
+    opened: tuple[Client, Gateway], path: str, encoding: str, body: bytes
 ) -> None:
-    one, address = server
-    one.misdeed = None
-    with gateway_running(address) as (found, _):
-        before = resident_mb()
-        reply = Client(found, **{"Content-Encoding": encoding}).post(path, data=body)
-        assert reply.status_code in (400, 415)
-        assert resident_mb() - before < 32
+    client, _ = opened
+    before = resident_mb()
+    reply = client.post(path, data=body, headers={"Content-Encoding": encoding})
+    assert reply.status_code in (400, 415)
+    assert resident_mb() - before < 32
 
 
 @pytest.mark.parametrize(
@@ -243,10 +245,8 @@ def test_a_packed_body_is_never_unpacked(
         ("/v1/completions", {"prompt": "2?", "n": 64, "max_tokens": 100_000}),
     ],
 )
-def test_limits_hold_on_every_wire(server: tuple[Server, str], path: str, body: dict[str, Any]) -> None:
-    one, address = server
-    one.misdeed = None
-    with gateway_running(address) as (found, _):
-        reply = Client(found).post(path, json={"model": "m", **body})
-        assert reply.status_code == 400
-        assert "tokens" in reply.text
+def test_limits_hold_on_every_wire(opened: tuple[Client, Gateway], path: str, body: dict[str, Any]) -> None:
+    client, _ = opened
+    reply = client.post(path, json={"model": "m", **body})
+    assert reply.status_code == 400
+    assert "tokens" in reply.text

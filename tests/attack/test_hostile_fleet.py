@@ -52,9 +52,7 @@ class Fleet:
             {"url": address, "key_env": key}
             for address, key in zip(self.addresses, ("FIRST_KEY", "SECOND_KEY"), strict=True)
         ]
-        address, self.gateway = stack.enter_context(
-            gateway_running([{"model": name, "upstreams": upstreams}], request_timeout_s=5, stall_timeout_s=1)
-        )
+        address, self.gateway = stack.enter_context(gateway_running([{"model": name, "upstreams": upstreams}]))
         self.client, self.model = Client(address), name
         for one in self.members:
             one.seen.clear()

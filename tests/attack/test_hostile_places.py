@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_S
 from thinkcap.core.errors import StoreError
 from thinkcap.core.files import SHARED, private_file, replace_text, replacing
 from thinkcap.traces.exchange import export_jsonl
@@ -88,7 +89,7 @@ def test_a_journal_is_not_continued_in_anothers_file(
     assert victim.read_text() == "precious"
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(PATIENCE_S)
 def test_a_journal_that_is_a_pipe_is_refused_without_waiting(folder: Path) -> None:
     os.mkfifo(folder / "rows.jsonl")
     for flags in (os.O_WRONLY | os.O_APPEND, os.O_RDWR):

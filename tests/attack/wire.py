@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 from running import Thread
 
+from patience import PATIENCE_S
+
 CHAT = b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
 
@@ -21,7 +23,7 @@ def flood(address: str, head: bytes, piece: bytes, most: int, seconds: float = 3
     parts = urlsplit(address)
     assert parts.hostname
     sent, deadline = 0, time.monotonic() + seconds
-    with socket.create_connection((parts.hostname, parts.port or 80), timeout=10) as wire:
+    with socket.create_connection((parts.hostname, parts.port or 80), timeout=PATIENCE_S) as wire:
         wire.sendall(head)
         try:
             while sent < most and time.monotonic() < deadline:

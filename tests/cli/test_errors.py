@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_S
+
 
 def run(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
@@ -13,7 +15,7 @@ def run(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 

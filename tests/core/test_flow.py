@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from patience import PATIENCE_S, comes
 from thinkcap.core.errors import EngineTimeout, Unsupported
 from thinkcap.core.flow import Flow, Piece, ask, ask_all, drive, same, stream
 from thinkcap.core.types import Answer, Question, Request, Run
@@ -161,11 +162,11 @@ async def test_thought_only_passes_hold_their_answer_back_until_it_is_final() ->
 
 
 async def test_closing_the_stream_stops_the_work() -> None:
-    engine = ScriptedEngine(lambda p: "x" * 1000, delay_s=30)
+    engine = ScriptedEngine(lambda p: "x" * 1000, delay_s=3600)
     pieces = stream(one(10, shown="answer"), engine)
     first = asyncio.ensure_future(anext(pieces))
-    await asyncio.sleep(0.05)
+    await comes(lambda: engine.calls)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
-    await asyncio.wait_for(pieces.aclose(), 2)
+    await asyncio.wait_for(pieces.aclose(), PATIENCE_S)
     assert engine.generated == 0

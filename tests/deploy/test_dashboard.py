@@ -19,6 +19,8 @@ import yaml
 from running import Client, app_running, gateway_running
 from stub import Stub
 
+from patience import PATIENCE_S
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 DASHBOARD = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
 ALERTS = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yaml").read_text(encoding="utf-8"))
@@ -26,7 +28,6 @@ PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 QUERIES = {f"{p['title']} {t['refId']}": t["expr"] for p in PANELS for t in p["targets"]}
 RULES = {rule["alert"]: rule["expr"] for group in ALERTS["groups"] for rule in group["rules"]}
 CHAT = "/v1/chat/completions"
-PATIENCE_S = 90
 
 needs_prometheus = pytest.mark.skipif(
     not shutil.which("prometheus"), reason="needs Prometheus: apt-get install prometheus"
@@ -55,7 +56,7 @@ class Prometheus:
 
     def get(self, path: str, **params: str) -> Any:
         try:
-            found = requests.get(f"http://{self._address}/api/v1/{path}", params=params, timeout=10)
+            found = requests.get(f"http://{self._address}/api/v1/{path}", params=params, timeout=PATIENCE_S)
         except requests.ConnectionError:
             assert self._process.poll() is None, Path(self._log.name).read_text()
             return {}
@@ -64,7 +65,7 @@ class Prometheus:
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
-        self._process.wait(30)
+        self._process.wait(PATIENCE_S)
         self._log.close()
 
 
@@ -164,6 +165,6 @@ def test_promtool_takes_the_alerts() -> None:
         ["promtool", "check", "rules", DEPLOY / "prometheus" / "alerts.yaml"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -14,6 +14,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from patience import PATIENCE_S
 from thinkcap.gateway.config import ServeConfig
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -69,7 +70,7 @@ def test_the_settings_in_the_manifests_are_settings_and_let_nobody_in() -> None:
 
 def test_the_compose_file_fits_the_compose_specification() -> None:
     words = ["-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(DEPLOY / "compose.yaml")]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -106,6 +107,6 @@ def test_systemd_reads_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "thinkcap.service"
     text = (DEPLOY / "thinkcap.service").read_text()
     unit.write_text(text.replace("/opt/thinkcap/bin/thinkcap serve", f"{shutil.which('true')} serve"))
-    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=PATIENCE_S)
     said = [line for line in done.stderr.splitlines() if str(unit) in line or "thinkcap.service" in line]
     assert said == []

@@ -53,9 +53,11 @@ def in_process_table(token: str) -> list[str]:
     return found
 
 
-def wait_for(count: int, token: str, seconds: float = 60.0) -> list[str]:
+def wait_for(count: int, token: str) -> list[str]:
     """Until exactly so many processes name it; the last look, whether or not there are."""
-    deadline = time.monotonic() + seconds
+    from patience import PATIENCE_S  # here, since this file is a program too
+
+    deadline = time.monotonic() + PATIENCE_S
     while len(found := in_process_table(token)) != count and time.monotonic() < deadline:
         time.sleep(0.05)
     return found

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tiny import KEY, SLOTS
 
+from patience import PATIENCE_S
 from thinkcap.core.complete import complete
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import EngineRefused, ThinkcapError, Unsupported
@@ -210,7 +211,7 @@ async def test_cancelling_frees_the_slots(engine: Engine) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         assert (await complete(engine, asked(9, budget=4))).tokens > 0
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from patience import PATIENCE_S
+
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'thinkcap[hf]'", exc_type=ImportError)
 pytest.importorskip("transformers", reason="needs transformers: pip install 'thinkcap[hf]'", exc_type=ImportError)
 
@@ -104,7 +106,7 @@ async def test_a_cancelled_flow_leaves_its_place_to_others(tiny_hf: Path, batchi
     endless = asyncio.create_task(complete(engine, asked(1, budget=1500, sampling=Sampling(3.0, 1.0, 5))))
     await asyncio.sleep(0.05)
     endless.cancel()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         assert (await complete(engine, asked(2, budget=3))).tokens > 0
     await engine.aclose()
 

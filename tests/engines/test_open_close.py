@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from patience import PATIENCE_S
+
 # llama.cpp says it is ready before its loop runs; a stop that comes in between must not be lost. Where it was, the
 # drop held the interpreter for ever, so this happens in a process of its own.
 START_AND_DROP = """
@@ -25,4 +27,4 @@ for thread in threads: thread.join()
 
 def test_dropped_at_once_it_ends() -> None:
     for _ in range(3):
-        subprocess.run([sys.executable, "-c", START_AND_DROP], check=True, timeout=120)
+        subprocess.run([sys.executable, "-c", START_AND_DROP], check=True, timeout=PATIENCE_S)

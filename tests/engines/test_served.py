@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fake_server import in_process_table, install, wait_for
 
+from patience import PATIENCE_S, until
 from thinkcap.core.complete import complete
 from thinkcap.core.errors import ConfigError, ServerFailed
 from thinkcap.core.types import Question, Request
@@ -56,7 +57,7 @@ async def test_one_that_works_is_asked_and_gone_afterwards(model: str, tmp_path:
         assert (engine.card.model, engine.card.concurrency) == ("mine", 2)
         assert (await complete(engine, Request(question, "nothink", 16, stage="t"))).tokens > 0
         assert len(in_process_table(model)) == 2, "the guard and the server"
-    assert in_process_table(model) == []
+    assert wait_for(0, model) == []
     assert how.log
     assert str(how.log) in told[-1]
     assert how.log.read_text().startswith("# ")
@@ -87,7 +88,7 @@ async def test_one_that_dies_shows_its_own_last_lines(
             pytest.fail("it never answered")
     assert failed.value.said == ("loading weights", "error: out of memory")
     assert log.read_text().startswith("of an earlier day\n# ")
-    assert in_process_table(model) == []
+    assert wait_for(0, model) == []
 
 
 @pytest.mark.parametrize("wanted", ["never", "stubborn"])
@@ -99,13 +100,13 @@ async def test_one_that_never_answers_is_ended_with_all_it_started(
     with pytest.raises(ServerFailed, match="did not answer within 2 s"):
         async with serving(model, how):
             pytest.fail("it never answered")
-    assert in_process_table(model) == []
+    assert wait_for(0, model) == []
 
 
 def test_a_death_in_the_terminal(model: str, fake: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake.setenv("FAKE_SERVER", "dies")
     run = study(model, tmp_path / "run")
-    _, said = run.communicate(timeout=120)
+    _, said = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 1
     assert "\n  loading weights\n  error: out of memory\nthinkcap: llama-server ended" in said
     assert said.splitlines()[-1].count("thinkcap:") == 1
@@ -118,7 +119,7 @@ def test_killed_while_it_starts(number: int, model: str, fake: pytest.MonkeyPatc
     run = study(model, tmp_path / "run")
     assert len(wait_for(STARTED + 2, model)) == STARTED + 2, run.communicate()
     run.send_signal(number)
-    run.communicate(timeout=60)
+    run.communicate(timeout=PATIENCE_S)
     assert wait_for(0, model) == []
 
 
@@ -129,10 +130,10 @@ def test_a_killed_guard_takes_the_server_with_it(model: str, fake: pytest.Monkey
         guard = next(words for words in wait_for(STARTED + 2, model) if "guard.py" in words)
         server = next(words for words in in_process_table(model) if "fake_server.py" in words and words != guard)
         os.kill(int(guard.split()[0]), signal.SIGKILL)
-        _, said = run.communicate(timeout=60)
+        _, said = run.communicate(timeout=PATIENCE_S)
         assert run.returncode == 1
         assert "llama-server ended" in said
-        assert server not in in_process_table(model)
+        until(lambda: server not in in_process_table(model))
     finally:
         for words in in_process_table(model):
             os.kill(int(words.split()[0]), signal.SIGKILL)

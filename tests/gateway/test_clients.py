@@ -15,6 +15,8 @@ import openai
 import pytest
 from running import QUESTION
 
+from patience import PATIENCE_S
+
 
 def asked(model: str, **more: Any) -> dict[str, Any]:
     return {"model": model, "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 300, **more}
@@ -157,7 +159,7 @@ def test_curl(address: str, name: str) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=True,
     )
     lines = [line for line in done.stdout.splitlines() if line]
@@ -174,7 +176,7 @@ def test_llm_the_command_line_tool(address: str, name: str, tmp_path: Path, stre
     env = {**os.environ, "LLM_USER_PATH": str(tmp_path), "LLM_LOAD_PLUGINS": "", "OPENAI_API_KEY": "unused"}
     command = [sys.executable, "-m", "llm", "-m", "local", "-o", "max_tokens", "60", "--key", "unused", QUESTION]
     done = subprocess.run(
-        command + ([] if stream else ["--no-stream"]), capture_output=True, text=True, timeout=60, env=env
+        command + ([] if stream else ["--no-stream"]), capture_output=True, text=True, timeout=PATIENCE_S, env=env
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()

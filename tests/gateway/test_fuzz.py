@@ -34,7 +34,7 @@ def reply(prompt: str) -> str:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with gateway_running(ScriptedEngine(reply), arrival_timeout_s=2.0) as (address, _):
+    with gateway_running(ScriptedEngine(reply)) as (address, _):
         yield address
 
 

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -43,17 +42,15 @@ def test_the_stop_button_ends_the_work_too() -> None:
     ended = threading.Event()
 
     async def work() -> None:
+        asyncio.get_running_loop().call_later(0.1, os.kill, os.getpid(), signal.SIGINT)
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(3600)
         finally:
             ended.set()
 
     async def cell() -> None:
-        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        started = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             wait(work())
-        assert time.monotonic() - started < 50
         assert ended.is_set()
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

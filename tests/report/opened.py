@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from patience import PATIENCE_S
+
 SHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"),
@@ -35,6 +37,7 @@ class Opened:
     def __init__(self, browser: Any, place: Path | str, **context: Any) -> None:
         options: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
         self.context = browser.new_context(**options | context)
+        self.context.set_default_timeout(1000 * PATIENCE_S)
         self.page = self.context.new_page()
         self.said: list[str] = []
         self.asked: list[str] = []
@@ -44,9 +47,9 @@ class Opened:
         self.page.goto(place if isinstance(place, str) else place.resolve().as_uri())
         self.page.wait_for_selector("body[data-ready=yes]")
 
-    def until(self, words: str, timeout_s: float = 90) -> None:
+    def until(self, words: str) -> None:
         """Until an expression holds; the page's policy lets no script of ours wait inside it."""
-        end = time.monotonic() + timeout_s
+        end = time.monotonic() + PATIENCE_S
         while not self.page.evaluate(words):
             assert time.monotonic() < end, f"{words} never held"
             self.page.wait_for_timeout(50)

@@ -248,10 +248,7 @@ def test_a_phone(browser: Any, file: Path) -> None:
         assert widths
         assert max(widths) <= 390
         page.locator("#list button").nth(1).tap()
-        page.wait_for_timeout(200)
-        box = page.locator("#one").bounding_box()
-        assert box is not None
-        assert box["y"] < 800
+        view.until("document.querySelector('#one').getBoundingClientRect().y < 800")
         view.shoot("phone")
 
 

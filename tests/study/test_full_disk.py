@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_S
+
 Start = Callable[..., "subprocess.Popen[str]"]
 OPTIONS = ("--policy", "nothink,think,close", "--budgets", "8:64:4", "--model", "slow_engine:factory")
 
@@ -27,7 +29,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk(thinkcap: Start, questions: Path, small_disk: Path, tmp_path: Path) -> None:
     def study(out: Path) -> tuple[int, str]:
         run = thinkcap("study", "--task", questions, *OPTIONS, "--concurrency", "1", "--out", out)
-        _, said = run.communicate(timeout=240)
+        _, said = run.communicate(timeout=2 * PATIENCE_S)
         return run.returncode, said
 
     out = small_disk / "run"
@@ -67,9 +69,9 @@ def test_a_store_in_use_by_another_run(
     while not lock.exists() or not lock.read_text():
         assert first.poll() is None
         time.sleep(0.01)
-    _, said = start().communicate(timeout=120)
+    _, said = start().communicate(timeout=PATIENCE_S)
     assert f"in use by another run (process {first.pid})" in said
     assert "Traceback" not in said
     (tmp_path / "go").touch()
-    _, said = first.communicate(timeout=240)
+    _, said = first.communicate(timeout=2 * PATIENCE_S)
     assert first.returncode == 0, said

@@ -11,20 +11,21 @@ from typing import Any
 
 from hostile import Hostile, is_canary
 
+from patience import PATIENCE_S
 from thinkcap.diagnose.summary import load_summary
 
 MISDEEDS = ("drop", "429", "500", "malformed", "empty", "never")
 
 
-async def study(url: str, questions: Path, out: Path, *more: str) -> tuple[int, str]:
+async def study(url: str, questions: Path, out: Path, timeout_s: float = PATIENCE_S) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "thinkcap", "study", "--model", f"{url}#small", "--task", str(questions)),
-        *("--policy", "nothink", "--budgets", "40", "--timeout", "1.5", "--out", str(out), *more),
+        *("--policy", "nothink", "--budgets", "40", "--timeout", str(timeout_s), "--out", str(out)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=dict(os.environ),
     )
-    _, said = await asyncio.wait_for(process.communicate(), 90)
+    _, said = await asyncio.wait_for(process.communicate(), PATIENCE_S)
     return process.returncode or 0, said.decode()
 
 
@@ -43,7 +44,8 @@ async def test_the_study_ends_and_a_rerun_retries_only_the_failed(questions: Pat
         return MISDEEDS[asked(body) - 1]
 
     async with Hostile(plan, answer=lambda question: "#### 5") as server:
-        code, said = await study(server.url, questions, tmp_path / "run")
+        # As long as who never answers is waited for; the others must have answered by then.
+        code, said = await study(server.url, questions, tmp_path / "run", timeout_s=6)
         assert code == 1, said
         assert "Traceback" not in said
         (cell,) = load_summary(tmp_path / "run")["cells"]
@@ -67,6 +69,6 @@ async def test_a_model_swapped_under_the_run_is_noticed(questions: Path, tmp_pat
 
 
 async def test_no_server_at_all(questions: Path, tmp_path: Path) -> None:
-    code, said = await study("http://127.0.0.1:9/v1", questions, tmp_path / "run")
+    code, said = await study("http://127.0.0.1:9/v1", questions, tmp_path / "run", timeout_s=1)
     assert code == 1
     assert "127.0.0.1:9" in said

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from patience import PATIENCE_S
+
 Start = Callable[..., "subprocess.Popen[str]"]
 OPTIONS = ("--policy", "nothink,think,close", "--budgets", "8:64:4", "--model", "slow_engine:factory")
 
@@ -47,7 +49,7 @@ def test_kills(thinkcap: Start, tmp_path: Path, asked_of: Any, campaign: Any, mo
 
     for out in ("killed", "calm"):
         run = study(tmp_path / out)
-        _, said = run.communicate(timeout=240)
+        _, said = run.communicate(timeout=2 * PATIENCE_S)
         assert run.returncode == 0, said
     assert rows.read_bytes() == (tmp_path / "calm" / "rows.jsonl").read_bytes()
     campaign.says(f"study killed {kills} times: no finished row lost, and the same bytes as an undisturbed run")

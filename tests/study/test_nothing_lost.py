@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +17,7 @@ import msgspec
 import pytest
 import slow_engine
 
+from patience import PATIENCE_S
 from thinkcap.api import regrade_study as regrade
 from thinkcap.api import run_study as run
 from thinkcap.core.errors import ConfigError
@@ -83,7 +84,7 @@ def disturbed(thinkcap: Start, questions: Path, folder: Path, rng: random.Random
     study = thinkcap(*study_words(questions, folder))
     while (folder / "rows.jsonl").stat().st_size == before:
         assert study.poll() is None, study.communicate()
-        os.sched_yield()
+        time.sleep(0.005)
     weights, doings = zip(*disturbances(config), strict=True)
     others = [thinkcap(*words) for words in rng.sample(doors(questions, folder), at_once)]
     while study.poll() is None:
@@ -93,7 +94,7 @@ def disturbed(thinkcap: Start, questions: Path, folder: Path, rng: random.Random
     _, said = study.communicate()
     assert study.returncode == 0, said
     for other in others:
-        _, said = other.communicate(timeout=120)
+        _, said = other.communicate(timeout=PATIENCE_S)
         assert "Traceback" not in said
         assert other.returncode in (0, 2), said
 

@@ -12,6 +12,7 @@ import pytest
 from chains import study
 from opened import started_browser
 
+from patience import PATIENCE_S
 from thinkcap.view.server import serve
 
 
@@ -63,7 +64,7 @@ def viewing() -> Iterator[Callable[[Path], str]]:
             thread.join()
 
         ends.append(end)
-        assert answered.wait(20)
+        assert answered.wait(PATIENCE_S)
         return found[0].rstrip("/")
 
     yield start

@@ -16,6 +16,7 @@ import pytest
 from chains import HOSTILE
 from opened import PHONE, SHOTS, Opened
 
+from patience import PATIENCE_S
 from thinkcap.traces.lock import FileLock
 
 pytestmark = pytest.mark.browser
@@ -196,8 +197,8 @@ def test_a_real_study_killed_and_resumed_is_followed(browser: Any, viewing: View
             before = int(page.evaluate("document.body.dataset.rows"))
             running = study()
             view.until(f"Number(document.body.dataset.rows) > {before} || !document.body.dataset.rows")
-            assert running.wait(240) == 0
-            page.wait_for_selector("#verdict p", timeout=30_000)
+            assert running.wait(2 * PATIENCE_S) == 0
+            page.wait_for_selector("#verdict p")
             assert "30 questions, 1,350 rows, 0 failed" in page.inner_text("#subtitle")
             assert page.evaluate("window.harmed") is None
             assert view.said == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from running import Client, gateway_running
 
+from patience import PATIENCE_S
 from thinkcap.core.errors import ConfigError
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.gateway.banner import banner
@@ -28,7 +29,7 @@ def engine() -> ScriptedEngine:
 def test_a_page_that_is_named_may_ask_and_read(path: str) -> None:
     with gateway_running(engine(), origins=[PAGE]) as (address, _):
         client = Client(address)
-        asked = client._session.options(client.base + path, headers=PREFLIGHT, timeout=30)
+        asked = client._session.options(client.base + path, headers=PREFLIGHT, timeout=PATIENCE_S)
         assert asked.status_code == 200
         assert asked.headers["access-control-allow-origin"] == PAGE
         found = client.post(path, json=BODY, headers={"Origin": PAGE})
@@ -42,7 +43,8 @@ def test_a_page_that_is_named_may_ask_and_read(path: str) -> None:
 def test_without_the_setting_no_page_gets_in() -> None:
     with gateway_running(engine()) as (address, _):
         client = Client(address)
-        assert client._session.options(client.base + PATHS[0], headers=PREFLIGHT, timeout=30).status_code == 405
+        asked = client._session.options(client.base + PATHS[0], headers=PREFLIGHT, timeout=PATIENCE_S)
+        assert asked.status_code == 405
         assert client.post(PATHS[0], json=BODY, headers={"Origin": PAGE}).status_code == 403
 
 

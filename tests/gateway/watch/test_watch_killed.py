@@ -15,6 +15,8 @@ import requests
 from running import Client
 from test_watch import PATHS, Upstream, entries, plain, serving
 
+from patience import PATIENCE_S
+
 
 @pytest.mark.parametrize("kills", [2, pytest.param(30, marks=pytest.mark.campaign)])
 def test_no_answered_request_is_lost(tmp_path: Path, kills: int, request: Any) -> None:
@@ -60,7 +62,7 @@ def _killed(behind: str, folder: Path, after: int) -> int:
         for lane in lanes:
             lane.start()
         for lane in lanes:
-            lane.join(60)
+            lane.join(PATIENCE_S)
         gateway.kill()
     kept = {entry["model"] for entry in entries(folder)}
     assert set(done) <= kept
