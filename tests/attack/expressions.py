@@ -15,6 +15,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -33,7 +34,12 @@ class Expression:
     """`search` and its kin try it at every place of a text, `match` and `fullmatch` at the beginning only."""
 
 
-def expressions() -> Iterator[Expression]:
+@cache
+def expressions() -> tuple[Expression, ...]:
+    return tuple(_found())
+
+
+def _found() -> Iterator[Expression]:
     trees = {path: ast.parse(path.read_text()) for path in sorted(SOURCES.rglob("*.py"))}
     everywhere = _methods(trees.values())
     for path, tree in trees.items():

@@ -10,7 +10,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -32,10 +31,14 @@ BY_KIND = {loaded(path)["kind"]: loaded(path) for path in MANIFESTS}
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
 def test_manifests_fit_the_schemas_of_kubernetes(path: Path, version: str) -> None:
+    import kubernetes_validate  # here, since its schemas take seconds to load
+
     kubernetes_validate.validate(loaded(path), version, strict=True)
 
 
 def test_a_mistake_in_a_manifest_would_be_seen() -> None:
+    import kubernetes_validate
+
     wrong = loaded(DEPLOY / "kubernetes" / "deployment.yaml")
     wrong["spec"]["template"]["spec"]["containers"][0]["readinessProb"] = {}
     with pytest.raises(kubernetes_validate.ValidationError, match="readinessProb"):
