@@ -125,10 +125,11 @@ SUITES = (
     ),
     Suite(
         "replay",
-        "what sixteen budgets of a method with trials generate, against its largest budget alone",
-        "bench/rivals.py --replay {100}",
+        "what sixteen budgets of a method with trials generate, against its largest alone and the least possible",
+        "bench/rivals_replay.py --questions {200}",
         60,
         "docs/rivals.md",
+        markdown=True,
     ),
     Suite(
         "clients",

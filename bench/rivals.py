@@ -2,11 +2,8 @@
 
     python bench/rivals.py RUN [--page docs/rivals.md]   # of `thinkcap study --preset rivals --out RUN`
     python bench/rivals.py --study 100                   # makes that study of so many questions first
-    python bench/rivals.py --replay 200                  # what sixteen budgets cost, of so many questions
 
-The first two print Markdown; they fail if any row is above its cap. The third runs each method that tries answers
-on the way at its largest budget alone and at sixteen budgets, and prints how many tokens were generated for both;
-it fails if thoughts and trials are more than 1.2 times as many.
+Both print Markdown, and fail if any row is above its cap. What sixteen budgets cost is `bench/rivals_replay.py`.
 """
 
 from __future__ import annotations
@@ -25,21 +22,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from page import written
-from thinkcap.policies.registry import RIVALS, PolicySpec
+from thinkcap.policies.registry import RIVALS
 from thinkcap.statistics.bootstrap import percentile_interval, weights
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.options import PRESETS
-from thinkcap.study.rivals import PAPER, TRIALS
+from thinkcap.study.rivals import PAPER
 from thinkcap.study.run import run
-from thinkcap.study.values import PolicyPlan
 
 DRAWS = 2000
 BASE = "close"
 """What every method is compared with: the plainest way to hold a cap with thinking."""
-BUDGETS = tuple(range(32, 513, 32))
-GOAL = 1.2
-ANSWER = "close"
-"""The stage that answers after a thought was cut: each cap cuts elsewhere, so no two caps share it."""
 
 COLUMNS = ("policy", "budget", "question", "verdict", "tokens_charged", "notes")
 
@@ -219,47 +211,14 @@ async def studied(questions: int, folder: Path) -> None:
     await run(StudyConfig.from_mapping(words), watch=lambda p: p.done % 500 or print(p.done, file=sys.stderr))
 
 
-async def replayed(spec: PolicySpec, questions: int) -> Floats:
-    """Tokens generated, for the largest budget alone and for all sixteen: thoughts with trials, and answers."""
-    found = []
-    for budgets in (BUDGETS[-1:], BUDGETS):
-        with tempfile.TemporaryDirectory() as folder:
-            config = StudyConfig(policies=(PolicyPlan(spec),), budgets=budgets, limit=questions, out=Path(folder))
-            result = await run(config)
-            stages = [stage for row in result.rows for stage in row.stages]
-            answers = sum(stage.generated for stage in stages if stage.stage == ANSWER)
-            found.append((sum(stage.generated for stage in stages) - answers, answers))
-    return np.array(found, dtype=np.float64)
-
-
-def replays(questions: int) -> bool:
-    print(
-        f"{questions} questions; tokens generated for budget {BUDGETS[-1]} alone, and for {len(BUDGETS)} budgets"
-    )
-    print(f"{'':24} {'thoughts and trials':>27} {'answers after a cut':>22} {'all':>6}")
-    fine = True
-    for table in (*TRIALS, {"name": BASE}):
-        spec = PolicySpec.from_table(table)
-        (alone, answer), (every, answers) = asyncio.run(replayed(spec, questions))
-        fine = fine and every <= GOAL * alone
-        thoughts = f"{alone:>9,.0f} {every:>10,.0f} {every / alone:>6.2f}"
-        both = (every + answers) / (alone + answer)
-        print(f"{spec!s:24} {thoughts} {answer:>10,.0f} {answers:>11,.0f} {both:>6.2f}", flush=True)
-    print(f"goal for thoughts and trials: at most {GOAL} times as many")
-    return fine
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("run", type=Path, nargs="?")
     parser.add_argument("--page", type=Path, help="also write what is printed into this page's block 'rivals'")
     parser.add_argument("--study", type=int, metavar="QUESTIONS")
-    parser.add_argument("--replay", type=int, metavar="QUESTIONS")
     args = parser.parse_args()
-    if args.replay:
-        return 0 if replays(args.replay) else 1
     if args.run is None and not args.study:
-        parser.error("wanted the folder of a finished study, --study or --replay")
+        parser.error("wanted the folder of a finished study, or --study")
     with tempfile.TemporaryDirectory() as folder:
         if args.study:
             asyncio.run(studied(args.study, Path(folder)))

@@ -328,9 +328,48 @@ def test_trials_stop_in_time_to_answer(word: str, cap: int) -> None:
     assert done.answer.notes["trials"] or cap < 100
 
 
+TRYING = ("sure(at=line,finish={})", "agree(every=9,last=9,finish={})", "settle(at=line,last=9,finish={})")
+
+
+@pytest.mark.parametrize("word", TRYING)
+def test_where_the_cap_comes_first_the_last_trial_that_could_be_read_is_the_answer(word: str) -> None:
+    """Trials at 9, 18, 27 and so on say 5 or nothing that could be read; none is sure, and no two agree."""
+    world = World("ab Wait\n" * 60, ["5\n", "?\n"], [0.3])
+    done = run(word.format("last"), world, 150)
+    assert (done.answer.text, done.answer.stage) == ("#### 5\n", "trial")
+    assert "close" not in {step.request.stage for step in done.steps}
+    assert done.charged <= 150
+    closed = run(word.format("close"), world, 150)
+    assert (closed.answer.text, closed.answer.stage) == ("#### 8", "close")
+    assert closed.answer.notes["trials"] == done.answer.notes["trials"] >= 2
+
+
+@pytest.mark.parametrize("word", TRYING)
+def test_where_no_trial_could_be_made_one_at_the_cut_is_the_answer(word: str) -> None:
+    done = run(word.format("last"), World("ab Wait\n" * 60, ["5\n"], [0.3]), 40)
+    assert done.answer.notes["trials"] == 0
+    assert (done.answer.text, done.answer.stage) == ("#### 5\n", "close")
+    assert done.charged == 40 - 20 + FORCED + 2
+
+
+def test_a_method_that_is_sure_may_give_the_trial_itself() -> None:
+    world = World("ab Wait cd Wait ef", ["5\n"], [0.99])
+    assert run("sure(finish=trial)", world).answer.text == "#### 5\n"
+    assert run("sure", world).answer.text == "#### 8"
+
+
 @pytest.mark.parametrize(
     "word",
-    ["sure(mean=median)", "agree(every=0)", "agree(last=0)", "settle(last=0)", "sure(trial=0)", "steady(rate=0)"],
+    [
+        "sure(mean=median)",
+        "sure(finish=never)",
+        "agree(finish=never)",
+        "agree(every=0)",
+        "agree(last=0)",
+        "settle(last=0)",
+        "sure(trial=0)",
+        "steady(rate=0)",
+    ],
 )
 def test_what_makes_no_sense_is_refused(word: str) -> None:
     with pytest.raises(ConfigError):

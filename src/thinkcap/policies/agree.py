@@ -5,14 +5,12 @@ from typing import Any
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Flow, Same, same
-from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
-from thinkcap.core.types import Answer, Question
+from thinkcap.core.types import Question
 from thinkcap.policies.facts import Facts
 from thinkcap.policies.trials import Thought, Trial
 
 DOUBTS = ("wait", "hold", "but", "okay", "no", "hmm")
-_ENDINGS = ("trial", "close")
 _CHOICES = ("label", "truth", "yesno")
 """Forms whose answers may themselves hold a word of doubt."""
 
@@ -39,30 +37,24 @@ def agree(
     Use it where answers are short and settle long before the thought ends. It needs an answer kind.
     A trial every `every` tokens (64), `trial` tokens each (12; authors 20); it stops when the `last` (3) are
     equivalent. With `doubt` a trial that says wait, but, no and the like does not count. `finish=trial` gives the
-    agreed trial itself, as the authors do; `close` lets the model answer once more. `lead` as in `sure`.
-    `answer` as in `close`.
+    agreed trial itself, as the authors do; `close`, `last` and `lead` as in `sure`, `answer` as in `close`.
     """
-    if finish not in _ENDINGS:
-        raise ConfigError(f"unknown finish '{finish}'{nearest(finish, _ENDINGS)}")
     if every < 1 or last < 1:
         raise ConfigError(f"agree needs every and last of at least 1, not {every} and {last}")
-    thought = Thought(question, cap, answer, prompts)
     asked = Trial.of(question, prompts, trial, lead)
+    thought = Thought(question, cap, answer, prompts, asked, finish)
     doubting = doubt and question.answer_form not in _CHOICES
     answers: list[str | None] = []
     while True:
-        yield from thought.write(every, trial=asked)
+        yield from thought.write(every)
         if thought.full:
             break
-        found = yield from thought.attempt(asked)
+        found = yield from thought.attempt()
         if found is None:
             break
         doubtful = doubting and any(word in found.text.lower() for word in DOUBTS)
         answers.append(None if doubtful else asked.read(question, found))
         if (yield from settled(answers, last, question)):
-            notes = {"trials": thought.trials, "trial_tokens": thought.trial_tokens, "stopped": thought.length}
-            if finish == "trial":
-                return Answer(asked.said(found), "trial", found, notes={**notes, "answers": tuple(answers)})
             return (yield from thought.finish(stopped=True, answers=tuple(answers)))
     return (yield from thought.finish(answers=tuple(answers)))
 

@@ -17,6 +17,7 @@ def settle(
     at: str = "sentence",
     least: int = 0,
     trial: int = 12,
+    finish: str = "close",
     lead: str = "",
     answer: int | None = None,
     prompts: Prompts = PROMPTS,
@@ -30,22 +31,22 @@ def settle(
     A trial a sentence nearly doubles the cost of a thought, which only shows when trials are charged.
     Use it to compare with; on hard questions it stops too soon. It needs an answer kind.
     `last` equal answers (10, the authors') at every `at`: sentence, line, paragraph, or a text of your own (which
-    the trial does not see); none before `least` tokens. `trial` tokens each (12). `lead` as in `sure`, `answer` as
-    in `close`.
+    the trial does not see); none before `least` tokens. `trial` tokens each (12). `lead` and `finish` as in
+    `sure`, `answer` as in `close`.
     """
     if last < 1:
         raise ConfigError(f"settle needs at least one answer in a row, not {last}")
-    thought = Thought(question, cap, answer, prompts)
     asked = Trial.of(question, prompts, trial, lead)
+    thought = Thought(question, cap, answer, prompts, asked, finish)
     places = PLACES.get(at, (at,))
     answers: list[str | None] = []
     if least:
-        yield from thought.write(least, trial=asked)
+        yield from thought.write(least)
     while not thought.full:
-        yield from thought.write(stop_at=places, trial=asked)
+        yield from thought.write(stop_at=places)
         if thought.full:
             break
-        found = yield from thought.attempt(asked)
+        found = yield from thought.attempt()
         if found is None:
             break
         answers.append(asked.read(question, found))

@@ -35,15 +35,14 @@ def steady(
     """
     if not 0 < rate <= 1:
         raise ConfigError(f"steady needs a rate above 0 and at most 1, not {rate}")
-    thought = Thought(question, cap, answer, prompts)
-    asked = Trial.of(question, prompts, 1, lead, scored=True)
+    thought = Thought(question, cap, answer, prompts, Trial.of(question, prompts, 1, lead, scored=True))
     places = PLACES.get(at, (at,))
     seen: list[float] = []
     while True:
-        yield from thought.write(stop_at=places, trial=asked)
+        yield from thought.write(stop_at=places)
         if thought.full:
             break
-        found = yield from thought.attempt(asked)
+        found = yield from thought.attempt()
         if found is None or not found.scores:
             break
         seen.append(found.scores.entropy[0])

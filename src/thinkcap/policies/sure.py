@@ -23,6 +23,7 @@ def sure(
     trial: int = 12,
     tries: int = 10,
     mean: str = "geometric",
+    finish: str = "close",
     lead: str = "",
     answer: int | None = None,
     prompts: Prompts = PROMPTS,
@@ -39,18 +40,20 @@ def sure(
     Sure means that the `mean` of the trial's token probabilities is above `over`: geometric (the default),
     arithmetic (the authors' for R1) or least. `trial` tokens each (12; authors 20), at most `tries` (10). `lead`
     replaces what begins a trial: the thought closed and the answer form's own beginning. `answer` as in `close`.
+    `finish=close` lets the model answer once more after the thought, as the authors do; `trial` gives the trial
+    it was sure of; `last` gives the last trial that could be read where the cap comes first, too.
     """
     if mean not in MEANS:
         raise ConfigError(f"unknown mean '{mean}'{nearest(mean, MEANS)}")
-    thought = Thought(question, cap, answer, prompts)
     asked = Trial.of(question, prompts, trial, lead, scored=True)
+    thought = Thought(question, cap, answer, prompts, asked, finish)
     places = PLACES.get(at, (at,))
     seen: list[float] = []
     while thought.trials < tries:
-        yield from thought.write(stop_at=places, trial=asked)
+        yield from thought.write(stop_at=places)
         if thought.full:
             break
-        found = yield from thought.attempt(asked)
+        found = yield from thought.attempt()
         if found is None:
             break
         seen.append(round(confidence(found.scores, mean), 4))

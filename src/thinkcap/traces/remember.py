@@ -127,7 +127,7 @@ class Remembering:
         elif trace is not None and sampling.greedy and not prompt.body:
             if emit:
                 emit(Delta(await self.read(trace.ids[begun:])))
-            longer = replace(prompt, ids=prompt.ids + trace.ids)
+            longer = replace(prompt, ids=prompt.ids + trace.ids, begun=prompt.begun + len(trace.ids))
             output = await self._written(longer, limit - len(trace.ids), sampling, emit)
             reached = len(trace.ids) + output.tokens if _short(output) else limit
             wall_s = time.perf_counter() - started
