@@ -156,8 +156,8 @@ def printed(found: Sequence[Replayed], questions: int) -> str:
         *map(str, found),
         "",
         "*Least possible* counts each turn once, at its longest, and each trial and answer once for each place in",
-        f"the thought. The goal, at most {GOAL} times, is {reached} by thoughts and trials of every method, and by",
-        "all tokens of those that give their last trial as the answer (`finish=last`).",
+        f"the thought. The goal, at most {GOAL} times, is {reached} by thoughts and trials of every method, and",
+        "by all tokens of those that give their last trial as the answer (`finish=last`).",
     ]
     return "\n".join(lines)
 

@@ -1,11 +1,15 @@
 """What a policy is stands beside it, follows its options, and is cautious where nobody declared anything."""
 
+import ast
 import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from thinkcap.core.flow import Flow, ask
-from thinkcap.core.types import Answer, Question, Request
+from thinkcap.core.types import Answer, Mode, Question, Request
 from thinkcap.policies.facts import Facts
 from thinkcap.policies.registry import POLICIES, PolicySpec, facts, parse
 
@@ -64,3 +68,58 @@ def test_facts_follow_the_options(word: str, may_be_empty: bool, needs_kind: boo
 def test_who_votes_does_not_split(word: str, splits: bool, votes: bool) -> None:
     found = facts(parse(word))
     assert (found.splits, found.votes) == (splits, votes)
+
+
+SRC = Path(__file__).parents[2] / "src" / "thinkcap"
+NAMES = set(POLICIES) - set(get_args(Mode))
+OWN = (
+    *("policies/", "paper/", "engines/"),
+    *("study/cascades.py", "study/rivals.py", "calibrate/allocation.py", "study/pace.py"),
+)
+"""The policies themselves, the paper's tables, and who plans studies and names what is run in them. Engines know
+no policies: `auto` and `native` are their own words."""
+
+
+def named(tree: ast.AST) -> Iterator[int]:
+    """Lines that keep a list of policies' names, or ask what a policy is by its name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            parts = node.keys if isinstance(node, ast.Dict) else node.elts
+            texts = [p.value if isinstance(p, ast.Constant) else None for p in parts]
+            if len(texts) > 1 and set(texts) <= set(POLICIES) and NAMES & set(texts):
+                yield node.lineno
+        elif isinstance(node, ast.Compare):
+            asked = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+            said = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+            if asked & {"policy", "method", "name"} and said & NAMES:
+                yield node.lineno
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            said = {a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
+            if node.func.attr in ("method", "startswith", "endswith") and said & NAMES:
+                yield node.lineno
+
+
+def test_nobody_elsewhere_keeps_names_of_policies() -> None:
+    found = []
+    for path in SRC.rglob("*.py"):
+        place = path.relative_to(SRC).as_posix()
+        if not place.startswith(OWN):
+            found += [f"{place}:{line}" for line in named(ast.parse(path.read_text(encoding="utf-8")))]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "PASSES = ('split', 'close')",
+        "WAYS = {'iris': 1, 'think': 2}",
+        "arm.policy == 'vote'",
+        "spec.name != 'close'",
+        "arm.policy in ('think', 'town')",
+        "group.method('iris')",
+        "arm.policy.startswith('town')",
+    ],
+)
+def test_a_list_of_names_is_seen(line: str) -> None:
+    assert [*named(ast.parse(line))]
+    assert not [*named(ast.parse("MODES = ('think', 'nothink'); card.tags == ('open', 'close')"))]

@@ -14,6 +14,7 @@ from thinkcap.core.errors import DataError
 from thinkcap.diagnose.findings import Findings, findings
 from thinkcap.diagnose.labelled import Labelled, labelled
 from thinkcap.diagnose.pairs import Comparisons, Refused, compare, matched, tested
+from thinkcap.diagnose.passes import reads_chain
 from thinkcap.diagnose.runs import Configuration, by_model_and_task, configurations
 from thinkcap.diagnose.shadow import Shadowed, shadows
 from thinkcap.diagnose.traffic import Traffic, traffic
@@ -174,7 +175,7 @@ def _models(groups: Mapping[tuple[str, str], Sequence[Arm]]) -> tuple[ChainLengt
     """Longest think arm of each model on the same task, two at a time."""
     longest: dict[tuple[str, str], Arm] = {}
     for key, arms in groups.items():
-        plain = [a for a in arms if a.method in ("think", "think[heuristic]") and a.budget]
+        plain = [a for a in arms if reads_chain(a.method) and a.budget]
         usable = [a for a in plain if a.tokens is not None and a.ended is not None and a.ends.any()]
         if usable:
             longest[key] = max(usable, key=lambda a: (a.budget or 0, a.method == "think"))

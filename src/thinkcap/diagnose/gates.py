@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from thinkcap.diagnose.pairs import aligned_or_none
-from thinkcap.diagnose.passes import declared, is_control
+from thinkcap.diagnose.passes import is_control
 from thinkcap.logs import Arm
+from thinkcap.policies.registry import declared
 from thinkcap.statistics.gates import Calibrated, Gate, Weighted, calibrate, calibrate_weight, gate, split_half
 
 _FEWEST = 10
@@ -34,7 +35,7 @@ class Gated:
 
 def gated(arms: Sequence[Arm]) -> tuple[Gated, ...]:
     """Every vote with every method that a gate or a weighted vote of these records hands over to."""
-    votes = [a for a in arms if a.policy == "vote" and "agree" in a.extra]
+    votes = [a for a in arms if _decides_by_vote(a) and "agree" in a.extra]
     found = (
         g for vote in votes for other, at_least in _others(vote, arms) for g in _gated(vote, other, at_least, arms)
     )
@@ -43,13 +44,23 @@ def gated(arms: Sequence[Arm]) -> tuple[Gated, ...]:
 
 def _others(vote: Arm, arms: Sequence[Arm]) -> Iterator[tuple[Arm, int]]:
     """Methods that some gate falls back to; without a gate, every cascade that was run."""
-    gates = [a for a in arms if a.policy == "gate"]
+    gates = [a for a in arms if declared(a.policy).falls_back_to]
     for arm in arms:
         if arm.mode or declared(arm.policy).votes or is_control(arm.policy):
             continue
-        mine = [g for g in gates if str(g.options.get("otherwise", "iris_plus")) == arm.method]
+        mine = [g for g in gates if _falls_back_to(g) == arm.method]
         if mine or (not gates and arm.stages.first is not None):
             yield arm, int(mine[0].options.get("at_least", 3)) if mine else 3
+
+
+def _decides_by_vote(arm: Arm) -> bool:
+    """Its samples alone: no other policy is asked. The number that agree is then how sure the vote is."""
+    known = declared(arm.policy)
+    return known.votes and not known.then
+
+
+def _falls_back_to(gate: Arm) -> str:
+    return str(gate.options.get("otherwise", declared(gate.policy).falls_back_to))
 
 
 def _gated(vote: Arm, other: Arm, threshold: int, arms: Sequence[Arm]) -> Iterator[Gated]:
@@ -74,7 +85,7 @@ def _gated(vote: Arm, other: Arm, threshold: int, arms: Sequence[Arm]) -> Iterat
 def _weight(vote: Arm, other: Arm, arms: Sequence[Arm], calibration: int) -> Calibrated[Weighted] | None:
     """Needs how many samples agree with the other method's answer: a weighted vote of the two writes it down."""
     for arm in arms:
-        if arm.policy == "weighted_vote" and "support" in arm.extra and arm.options.get("other") == other.method:
+        if "support" in arm.extra and arm.options.get("other") == other.method:
             every = aligned_or_none([vote, other, arm])
             if every is not None and every[0].n == vote.n:
                 agree, support = (np.asarray(every[i].extra[k]) for i, k in ((0, "agree"), (2, "support")))

@@ -11,14 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from thinkcap.logs import Arm
-from thinkcap.policies.facts import Facts
-from thinkcap.policies.registry import POLICIES, PolicySpec, facts
+from thinkcap.policies.registry import POLICIES, declared
 from thinkcap.statistics.arrays import Bools, Ints
-
-READINGS = ("think", "think[heuristic]")
-"""Readings of a plain chain, the strictest first. A projection adds tokens, so its lengths are not the chain's."""
-
-_CONTROLS = "thinkcap.policies.controls:"
 
 
 def thinks(arm: Arm) -> bool:
@@ -28,18 +22,24 @@ def thinks(arm: Arm) -> bool:
 
 def is_control(policy: str) -> bool:
     """Run to be compared with, never to be advised."""
-    return POLICIES.get(policy, "").startswith(_CONTROLS)
+    return bool(declared(policy).control)
 
 
-def declared(policy: str) -> Facts:
-    """What a policy's own file says of it; nothing where only a log knows it."""
-    return facts(PolicySpec(policy)) if policy in POLICIES else Facts()
+def reads_chain(policy: str) -> bool:
+    """A reading of a plain chain of thought. A projection adds tokens, so its lengths are not the chain's."""
+    return declared(policy).plain == "think"
+
+
+def divided(arm: Arm) -> str:
+    """How nothing but a thought and its answer share the tokens: `split`, `close`, or empty for other methods."""
+    known = declared(arm.policy)
+    return "" if known.first_try or known.control else known.divides
 
 
 def reading(arms: Sequence[Arm]) -> str:
     """The reading of plain thinking these arms have, the strictest first; `think` where they have none."""
     here = {a.policy for a in arms if a.budget is not None}
-    return next((policy for policy in READINGS if policy in here), "think")
+    return next((policy for policy in POLICIES if policy in here and reads_chain(policy)), "think")
 
 
 def accepted(arm: Arm) -> Bools | None:

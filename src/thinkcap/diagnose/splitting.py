@@ -9,9 +9,10 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import aligned_or_none
-from thinkcap.diagnose.passes import accepted, declared, extracted, finished, reading, still_open
+from thinkcap.diagnose.passes import accepted, divided, extracted, finished, reading, still_open
 from thinkcap.diagnose.totals import Division, SameTotal, divisions, same_totals
 from thinkcap.logs import Arm
+from thinkcap.policies.registry import declared
 from thinkcap.statistics.arrays import Bools
 from thinkcap.statistics.cuts import ConditionalAdvantage, Derivability, conditional_advantage, derivability
 from thinkcap.statistics.decompose import Recovery, recovered
@@ -132,8 +133,9 @@ def _coupled(one: Arm, arms: Sequence[Arm]) -> list[Arm]:
     """
     cut, answer = one.stages.think, one.stages.answer
     plain = [a for a in arms if a.policy == reading(arms) and a.budget is not None]
-    towns = [a for a in arms if a.policy in ("town", "town_plus") and a.stages.first == one.stages.first]
-    towns = [a for a in towns if a.policy.endswith("_plus") == one.policy.endswith("_plus")] or towns
+    towns = [a for a in arms if declared(a.policy).coupled and a.stages.first == one.stages.first]
+    again = declared(one.policy).looks_again
+    towns = [a for a in towns if declared(a.policy).looks_again == again] or towns
     if cut is None:
         return [a for a in (*towns, *plain) if a.budget == one.budget][:1]
     wanted = [cut] if answer is None else [cut, cut + answer]
@@ -278,14 +280,14 @@ def _derivability(cut: Arm, arms: Sequence[Arm]) -> Derivability:
         cut.right,
         gold_in_trace=None if gold is None else gold.astype(np.bool_),
         any_right=_generous(cut, arms),
-        without_trace=_control(cut, arms, "no_trace"),
-        placebo=_control(cut, arms, "placebo"),
+        without_trace=_control(cut, arms, "without_trace"),
+        placebo=_control(cut, arms, "other_trace"),
     )
 
 
-def _control(cut: Arm, arms: Sequence[Arm], policy: str, mode: str = "nothink") -> Bools | None:
+def _control(cut: Arm, arms: Sequence[Arm], kind: str, mode: str = "nothink") -> Bools | None:
     """A control's verdicts on the rows of an arm: with the same answer budget, or else the same total."""
-    named = [a for a in arms if a.policy == policy and a.options.get("mode", "nothink") == mode]
+    named = [a for a in arms if declared(a.policy).control == kind and a.options.get("mode", "nothink") == mode]
     passes = [a for a in named if _answer(a) is not None and _answer(a) == cut.stages.answer]
     passes = [a for a in passes if a.stages.think in (None, cut.stages.think)]
     found = (_on_rows(cut, control) for control in passes or [a for a in named if a.budget == cut.budget])
@@ -311,7 +313,7 @@ def _on_rows(cut: Arm, other: Arm) -> Bools | None:
 
 def _answer(arm: Arm) -> int | None:
     """A control without a chain spends all it has on the answer."""
-    return arm.budget if arm.policy == "no_trace" else arm.stages.answer
+    return arm.budget if declared(arm.policy).control == "without_trace" else arm.stages.answer
 
 
 def _mode_by_context(one: Arm, arms: Sequence[Arm]) -> ModeByContext | None:
@@ -323,9 +325,9 @@ def _mode_by_context(one: Arm, arms: Sequence[Arm]) -> ModeByContext | None:
     if cut is None:
         return None
     cells = (
-        _control(cut, arms, "no_trace", mode="think"),
-        _control(cut, arms, "think_on_trace"),
-        _control(cut, arms, "no_trace"),
+        _control(cut, arms, "without_trace", mode="think"),
+        _control(cut, arms, "thinking"),
+        _control(cut, arms, "without_trace"),
         cut.right,
     )
     think_without, think_with, nothink_without, nothink_with = cells
@@ -342,7 +344,7 @@ def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
     families: dict[int, dict[int, Arm]] = {}
     for arm in arms:
         cut, answer = arm.stages.think, arm.stages.answer
-        if arm.policy == "split" and cut and answer and cut + answer in plain:
+        if divided(arm) == "split" and cut and answer and cut + answer in plain:
             families.setdefault(answer, {}).setdefault(cut, arm)
     if not families:
         return None

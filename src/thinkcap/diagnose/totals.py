@@ -10,17 +10,13 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.diagnose.pairs import matched
-from thinkcap.diagnose.passes import accepted, finished, reading, still_open
+from thinkcap.diagnose.passes import accepted, divided, finished, reading, still_open
 from thinkcap.logs import Arm
+from thinkcap.policies.registry import declared
 from thinkcap.statistics.decompose import Decomposition, decompose
 from thinkcap.statistics.paired import McNemar, mcnemar
 from thinkcap.statistics.precision import Proportion, proportion
 from thinkcap.statistics.split import MatchedTotal, OptimalSplit, answer_saturation, matched_total, optimal_split
-
-_PASSES = ("split", "two_pass", "close", "generous", "iris", "iris_plus")
-"""Methods that keep tokens for an answer, in a pass of its own or in the same turn."""
-
-_DIVIDED = {"split": "split", "close": "close", "generous": "close"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ def same_totals(arms: Sequence[Arm]) -> tuple[SameTotal, ...]:
     return tuple(
         _same_total(arm, arm.stages.think, arm.stages.answer, thinking, plain)
         for arm in arms
-        if arm.policy in _PASSES and finished(arm) is not None and arm.stages.think and arm.stages.answer
+        if declared(arm.policy).divides and finished(arm) is not None and arm.stages.think and arm.stages.answer
     )
 
 
@@ -112,7 +108,7 @@ def divisions(arms: Sequence[Arm]) -> tuple[Division, ...]:
     """For every total with at least two measured divisions whose chains are known to have ended or not."""
     families: dict[str, list[Arm]] = {}
     for arm in arms:
-        how = _DIVIDED.get(arm.policy)
+        how = divided(arm)
         if how and arm.ended is not None and arm.is_judged and arm.stages.think and arm.stages.answer:
             families.setdefault(how, []).append(arm)
     found = []

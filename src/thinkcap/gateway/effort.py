@@ -22,7 +22,7 @@ SHARES: Mapping[Effort, float] = {
 }
 """More effort never allows fewer tokens."""
 
-
+_CLOSE = PolicySpec("close")
 _LONG = 1024
 """Tokens from which a thought may be worth watching."""
 
@@ -64,7 +64,7 @@ def level(effort: Effort | None, levels: Sequence[str]) -> str:
 
 def watched(spec: PolicySpec, cap: int, card: EngineCard) -> PolicySpec:
     """A long thought is looked at on its way and ended where it repeats itself; by ids that costs no token."""
-    if spec.name != "close" or card.transport != "ids" or spec.options.keys() - {"reserve"}:
+    if spec.name != _CLOSE.name or card.transport != "ids" or spec.options.keys() - {"reserve"}:
         return spec
     kept = int(spec.options.get("reserve") or _kept(cap))
     return PolicySpec("stop", MappingProxyType({"answer": kept})) if cap - kept > _LONG else spec
@@ -73,8 +73,10 @@ def watched(spec: PolicySpec, cap: int, card: EngineCard) -> PolicySpec:
 def bounded(tokens: int | None, cap: int, card: EngineCard, effort: Effort | None = None) -> PolicySpec:
     """The policy whose thought ends after so many tokens and whose answer has the rest of the cap."""
     if not tokens:
-        return PolicySpec("nothink") if "nothink" in card.modes else PolicySpec("close")
+        return PolicySpec("nothink") if "nothink" in card.modes else _CLOSE
     if card.prefills or "nothink" not in card.modes:
         own = level(effort, card.levels)
-        return PolicySpec("close", MappingProxyType({"reserve": cap - tokens, **({"effort": own} if own else {})}))
+        return PolicySpec(
+            _CLOSE.name, MappingProxyType({"reserve": cap - tokens, **({"effort": own} if own else {})})
+        )
     return PolicySpec("split", MappingProxyType({"think": tokens, "answer": cap - tokens}))

@@ -72,5 +72,7 @@ def generous(question: Question, cap: int, *, prompts: Prompts = PROMPTS) -> Flo
     return close(question, cap, reserve=cap // 2, prompts=prompts)
 
 
-_IN_THE_SAME_TURN = Facts(chain=("think",), then=("close",), may_be_empty=False, needs_nothink=False)
+_IN_THE_SAME_TURN = Facts(
+    chain=("think",), then=("close",), may_be_empty=False, needs_nothink=False, divides="close"
+)
 FACTS = {"close": _IN_THE_SAME_TURN, "generous": _IN_THE_SAME_TURN}

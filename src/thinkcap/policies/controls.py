@@ -91,8 +91,15 @@ def placebo(
 
 
 FACTS = {
-    "two_pass": Facts(chain=("think",), then=("extract",), may_be_empty=False, splits=True),
-    "no_trace": Facts(chain=("extract",), may_be_empty=False),
-    "think_on_trace": Facts(chain=("think",), then=("extract",), needs_nothink=False),
-    "placebo": Facts(chain=("think",), then=("extract",), may_be_empty=False),
+    "two_pass": Facts(
+        chain=("think",),
+        then=("extract",),
+        may_be_empty=False,
+        splits=True,
+        divides="split",
+        control="always_cut",
+    ),
+    "no_trace": Facts(chain=("extract",), may_be_empty=False, control="without_trace"),
+    "think_on_trace": Facts(chain=("think",), then=("extract",), needs_nothink=False, control="thinking"),
+    "placebo": Facts(chain=("think",), then=("extract",), may_be_empty=False, control="other_trace"),
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,27 @@ class Facts:
     """A chain that was cut is answered in one pass of its own, without thinking: what is that pass worth?"""
     votes: bool = False
     """Several samples decide."""
+    plain: str = ""
+    """One call in this mode, read as it stands: a cut of that mode's trace."""
+    divides: Literal["", "split", "close"] = ""
+    """One thought and its answer share the tokens: `split` in two passes, `close` in one turn."""
+    first_try: bool = False
+    """A try without thinking comes first, and may settle the question."""
+    coupled: bool = False
+    """The thought itself is read for the answer: nothing is kept for an answer pass."""
+    looks_again: bool = False
+    """An answer that cannot be read is looked for once more."""
+    refines: bool = False
+    """It thinks in rounds, with the last answer in view."""
+    falls_back_to: str = ""
+    """The policy that is asked where its samples do not agree, unless the option `otherwise` names another."""
+    control: Literal["", "always_cut", "without_trace", "other_trace", "thinking"] = ""
+    """Run to be compared with, never to be advised: how its answer pass differs from that of `split`."""
+
+    @property
+    def cascade(self) -> bool:
+        """A first try, then a thought with an answer pass of its own."""
+        return self.first_try and self.splits
 
 
 # Of the options the function sees the defaults too, and for a policy among them that policy's facts.

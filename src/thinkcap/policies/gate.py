@@ -13,7 +13,7 @@ from thinkcap.core.types import Answer, Question
 from thinkcap.policies.facts import Declared, Facts
 from thinkcap.policies.iris import FACTS as IRIS
 from thinkcap.policies.iris import iris_plus
-from thinkcap.policies.vote import vote
+from thinkcap.policies.vote import vote, voting_with
 
 
 def gate(
@@ -52,8 +52,7 @@ def gate(
 
 def _votes_then(options: Mapping[str, Any]) -> Facts:
     rest: Facts = options["otherwise"] or IRIS["iris_plus"]
-    mixed = replace(rest, one_call=False, splits=False, votes=True)
-    return replace(mixed, chain=("sample", *rest.chain), needs_kind=True, needs_nothink=True)
+    return replace(voting_with(rest), falls_back_to="iris_plus")
 
 
 FACTS: Declared = {"gate": _votes_then}

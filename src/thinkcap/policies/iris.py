@@ -2,6 +2,8 @@
 a separate pass without thinking. IRIS+ asks only for what is missing and tries again where it cannot be read.
 """
 
+from dataclasses import replace
+
 from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Answer, Question
@@ -92,7 +94,8 @@ def iris_plus(
 
 
 _CHAIN = ("probe", "think")
+_IRIS = Facts(chain=_CHAIN, then=("extract",), may_be_empty=False, splits=True, divides="split", first_try=True)
 FACTS = {
-    "iris": Facts(chain=_CHAIN, then=("extract",), may_be_empty=False, splits=True),
-    "iris_plus": Facts(chain=_CHAIN, then=("extract", "retry"), may_be_empty=False, needs_kind=True, splits=True),
+    "iris": _IRIS,
+    "iris_plus": replace(_IRIS, then=("extract", "retry"), needs_kind=True, looks_again=True),
 }

@@ -63,4 +63,8 @@ def mrsd(
     return Answer(text, "majority", None, notes=notes)
 
 
-FACTS = {"mrsd": Facts(chain=("probe", "think"), then=("extract",), needs_kind=True, adaptive=True)}
+FACTS = {
+    "mrsd": Facts(
+        chain=("probe", "think"), then=("extract",), needs_kind=True, adaptive=True, first_try=True, refines=True
+    )
+}

@@ -19,4 +19,4 @@ def nothink(question: Question, cap: int) -> Flow:
     return Answer(answer.answer, stage="answer", completion=answer)
 
 
-FACTS = {"nothink": Facts(chain=("answer",), may_be_empty=False, one_call=True)}
+FACTS = {"nothink": Facts(chain=("answer",), may_be_empty=False, one_call=True, plain="nothink")}

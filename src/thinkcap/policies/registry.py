@@ -166,6 +166,12 @@ def facts(spec: PolicySpec) -> Facts:
     return found({**defaults_of(spec.name), **given})
 
 
+@lru_cache(maxsize=512)
+def declared(name: str) -> Facts:
+    """The facts of a policy by its bare name; none where only a log knows it."""
+    return facts(PolicySpec(name)) if name in POLICIES else Facts()
+
+
 def policy(word: str, prompts: Prompts = PROMPTS) -> Policy:
     return parse(word).bind(prompts)
 
@@ -247,6 +253,7 @@ __all__ = [
     "PolicySpec",
     "as_spec",
     "check",
+    "declared",
     "defaults_of",
     "facts",
     "options_of",

@@ -34,4 +34,4 @@ def split(
     return Answer(final.answer, stage="extract", completion=final)
 
 
-FACTS = {"split": Facts(chain=("think",), then=("extract",), may_be_empty=False, splits=True)}
+FACTS = {"split": Facts(chain=("think",), then=("extract",), may_be_empty=False, splits=True, divides="split")}

@@ -86,8 +86,10 @@ def think_projection(
 
 
 _PIPELINES = {
-    "none": Facts(chain=("think",), needs_nothink=False, answer_pass=False, one_call=True),
-    "heuristic": Facts(chain=("think",), needs_kind=True, needs_nothink=False, answer_pass=False, one_call=True),
+    "none": Facts(chain=("think",), needs_nothink=False, answer_pass=False, one_call=True, plain="think"),
+    "heuristic": Facts(
+        chain=("think",), needs_kind=True, needs_nothink=False, answer_pass=False, one_call=True, plain="think"
+    ),
     "projection": Facts(chain=("think",), then=("project",), may_be_empty=False, needs_nothink=False),
 }
 

@@ -64,12 +64,11 @@ def town_plus(
 
 def _after_a_probe(options: Mapping[str, Any]) -> Facts:
     # A try that ended needs no kind to be read; only the guess from a cut thought would.
-    return replace(
-        by_pipeline(options), chain=("probe", "think"), needs_nothink=True, needs_kind=False, one_call=False
-    )
+    read = replace(by_pipeline(options), needs_kind=False, one_call=False, plain="")
+    return replace(read, chain=("probe", "think"), needs_nothink=True, first_try=True, coupled=True)
 
 
 FACTS: Declared = {
     "town": _after_a_probe,
-    "town_plus": replace(_after_a_probe({"pipeline": "heuristic"}), needs_kind=True),
+    "town_plus": replace(_after_a_probe({"pipeline": "heuristic"}), needs_kind=True, looks_again=True),
 }

@@ -64,4 +64,17 @@ def classes(answers: Sequence[str | None], question: Question) -> Generator[Same
     return groups
 
 
+def voting_with(other: Facts) -> Facts:
+    """Samples first, then another policy: of what that one is, only how it answers remains."""
+    return Facts(
+        chain=("sample", *other.chain),
+        then=other.then,
+        may_be_empty=other.may_be_empty,
+        needs_kind=True,
+        answer_pass=other.answer_pass,
+        adaptive=other.adaptive,
+        votes=True,
+    )
+
+
 FACTS = {"vote": Facts(chain=("sample",), needs_kind=True, votes=True)}

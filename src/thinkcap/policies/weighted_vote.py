@@ -6,7 +6,6 @@ The weight is a number somebody chose on other questions than those reported (`t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from thinkcap.policies import stages
 from thinkcap.policies.facts import Declared, Facts
 from thinkcap.policies.iris import FACTS as IRIS
 from thinkcap.policies.iris import iris
-from thinkcap.policies.vote import classes
+from thinkcap.policies.vote import classes, voting_with
 
 
 def weighted_vote(
@@ -73,8 +72,7 @@ def weighted_vote(
 
 def _votes_and(options: Mapping[str, Any]) -> Facts:
     rest: Facts = options["other"] or IRIS["iris"]
-    mixed = replace(rest, one_call=False, splits=False, votes=True)
-    return replace(mixed, chain=("sample", *rest.chain), needs_kind=True, needs_nothink=True)
+    return voting_with(rest)
 
 
 FACTS: Declared = {"weighted_vote": _votes_and}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.extras import extra
 from thinkcap.core.files import SHARED, replacing
+from thinkcap.core.types import Mode
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.diagnose.findings import ArmSummary
-from thinkcap.diagnose.passes import READINGS
 from thinkcap.report.figures import subjects
 from thinkcap.report.figures.style import BLUE, GREEN, VERMILLION, budgets_axis, new
 from thinkcap.report.material import Material
@@ -63,6 +64,6 @@ def _best(arms: tuple[ArmSummary, ...]) -> str:
     """The method with the highest mean accuracy over its caps; readings of a plain chain are no method."""
     found: dict[str, list[float]] = {}
     for arm in arms:
-        if arm.budget and not arm.control and arm.policy not in (*READINGS, "nothink", "think[projection]"):
+        if arm.budget and not arm.control and arm.policy.partition("[")[0] not in get_args(Mode):
             found.setdefault(arm.method, []).append(arm.accuracy.value or 0.0)
     return max(found, key=lambda p: sum(found[p]) / len(found[p])) if found else ""

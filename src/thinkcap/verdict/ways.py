@@ -9,10 +9,10 @@ from thinkcap.diagnose.escalation import Escalation
 from thinkcap.diagnose.findings import Findings
 from thinkcap.diagnose.gates import Gated
 from thinkcap.diagnose.pairs import Comparison, Comparisons
-from thinkcap.diagnose.passes import READINGS
 from thinkcap.diagnose.splitting import Extraction, ModeByContext
 from thinkcap.diagnose.totals import SameTotal
 from thinkcap.diagnose.transfer import Transfer
+from thinkcap.policies.registry import declared
 from thinkcap.verdict.words import Sentence, percent, points, small, times, tokens
 
 _FEW = 3
@@ -30,7 +30,7 @@ def ways(found: Findings, comparisons: Comparisons) -> list[Sentence]:
 
 def _compared(found: Findings, comparisons: Comparisons) -> list[Sentence]:
     """Methods against each other and against the plain modes, the clearest first; what is not clear is counted."""
-    plain = {a.name for a in found.arms if a.policy in (*READINGS, "nothink")}
+    plain = {a.name for a in found.arms if declared(a.policy).plain}
     controls = {a.name for a in found.arms if a.control}
     made = [c for c in comparisons.made if not {c.first, c.second} <= plain and not {c.first, c.second} & controls]
     made.sort(key=lambda c: (c.p_holm, -abs(c.difference), c.first, c.second))

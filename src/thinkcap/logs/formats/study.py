@@ -19,6 +19,7 @@ from thinkcap.logs.models import canonical, same_model
 from thinkcap.logs.modes import split_label
 from thinkcap.logs.reading import Log, printable
 from thinkcap.logs.said import Found, Said
+from thinkcap.policies.registry import declared
 from thinkcap.study import times
 from thinkcap.study.columns import Coded, RowColumns, read_columns
 
@@ -29,10 +30,6 @@ _OPTIONAL = (*_TEXTS, "calls", "tokens_think")
 
 _NOTES = ("agree", "support", "rounds", "converged", "gold_in_trace", "trials", "trial_tokens")
 """What policies note down of a row and a diagnosis asks for."""
-
-
-_ONE_CHAIN = ("think", "think[heuristic]")
-"""Plain chains. A projection adds tokens, so its lengths are not the chain's."""
 
 _ANSWER_PASS = ("extract", "retry")
 
@@ -126,7 +123,8 @@ def _arms(
         policy, options = split_label(text["policy"].of(at))
         budget = int(number["budget"][at])
         columns = {k: np.array(c.texts, dtype=object)[c.codes[graded]] for k, c in extra.items()}
-        if policy in _ONE_CHAIN and "tokens_think" in number:
+        # A projection adds tokens, so its lengths are not the chain's.
+        if declared(policy).plain == "think" and "tokens_think" in number:
             columns["tokens_think"] = number["tokens_think"][graded]
         if seconds is not None:
             columns["wall_s"] = seconds[graded]
@@ -208,8 +206,7 @@ def _stages(
     if not {"think", "probe"} & seen.keys() or stages == [("think", budget)]:
         return Stages()
     first, think = seen.pop("probe", None), seen.pop("think", None)
-    # Town reads its thought as it stands.
-    answer = 0 if policy.startswith("town") else sum(seen.values()) or None
+    answer = 0 if declared(policy).coupled else sum(seen.values()) or None
     rounds = None if think is None else sum(1 for name, _ in stages if name.rstrip("0123456789") == "think")
     return Stages(first, think, answer, rounds)
 

@@ -16,13 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thinkcap.core.errors import DataError
+from thinkcap.policies.registry import declared
 from thinkcap.study.columns import read_columns
 from thinkcap.study.questions import Asked, read_questions
 
 _LETTERS = {"right": "r", "wrong": "w", "unreadable": "u", None: "f"}
 _SYMBOLS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_PLAIN = ("nothink", "think", "think[heuristic]")
-"""What these answered stands in the chain itself, which the page shows anyway."""
 _KEPT = 700
 _SNIPPET = 90
 _COLUMNS = ("task", "question", "group", "policy", "budget", "seed", "verdict", "error", "answer", "level", "text")
@@ -145,7 +144,8 @@ class _Texts:
 def _detail(cell: Mapping[str, Any], texts: _Texts) -> list[Any]:
     """answer, level, tokens, calls, said, guess; the error stands in place of what was said"""
     said = cell["error"]
-    if said is None and cell["policy"] not in _PLAIN and cell["text"] is not None:
+    # What a plain call answered stands in the chain itself, which the page shows anyway.
+    if said is None and not declared(cell["policy"]).plain and cell["text"] is not None:
         said = cell["text"].strip()
         said = said if len(said) <= _KEPT else said[:_KEPT] + " \N{HORIZONTAL ELLIPSIS}"
     answer, place = texts.place(cell["answer"]), texts.place(said)

@@ -17,6 +17,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.files import private_folder, replace_text
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
 from thinkcap.policies.methods import explained
+from thinkcap.policies.registry import POLICIES, declared
 from thinkcap.report.explorer.answers import Answered, Axes, StageSymbols, answered
 from thinkcap.report.explorer.compare import compared
 from thinkcap.report.explorer.shell import alone, safe_json
@@ -94,8 +95,8 @@ def _axes(material: Material) -> Axes:
 
 def ordered(policies: Iterable[str], budgets: Iterable[int]) -> Axes:
     """The plain modes first, so that their colours are the same on every page."""
-    first = {"nothink": 0, "think": 1, "think[heuristic]": 2}
-    return Axes(sorted(policies, key=lambda p: first.get(p, 3)), sorted(budgets))
+    first = [p for p in POLICIES if declared(p).plain]
+    return Axes(sorted(policies, key=lambda p: first.index(p) if p in first else len(first)), sorted(budgets))
 
 
 def _advice(found: Diagnosis, said: Spoken) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thinkcap.logs import Arm
+from thinkcap.policies.registry import declared
 from thinkcap.report.figures.style import BLACK, BLUE, GREEN, ORANGE, SKY, VERMILLION, legend, new
 from thinkcap.report.figures.subject import NotDrawn, Subject
 from thinkcap.report.tables.select import stages
@@ -64,7 +65,7 @@ def cascade(subject: Subject) -> Any:
 
 def _cascade_arm(subject: Subject) -> Arm:
     """The iris (or town) with the most varied stages: one in which nothing is escalated shows nothing."""
-    arms = [a for a in subject.group.method("iris", "iris_plus", "town") if stages(a) is not None]
+    arms = [a for a in subject.group.those(lambda known: known.cascade or known.coupled) if stages(a) is not None]
     if not arms:
         raise NotDrawn("a cascade (iris or town) with its stages")
 
@@ -73,7 +74,7 @@ def _cascade_arm(subject: Subject) -> Arm:
         assert stage is not None
         return float(sum(min((stage == s).mean(), 0.2) for s in (1, 2, 3)))
 
-    return max(arms, key=lambda a: (least(a), a.policy.startswith("iris")))
+    return max(arms, key=lambda a: (least(a), declared(a.policy).cascade))
 
 
 def _band(

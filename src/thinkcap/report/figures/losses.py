@@ -64,8 +64,8 @@ def recovered(subject: Subject) -> Any:
 def agreement(subject: Subject) -> Any:
     """Where voters agree, and how often each method is right there."""
     drawn = []
-    for vote in subject.group.method("vote"):
-        other = next((a for a in subject.group.method("iris_plus", "iris") if a.budget == vote.budget), None)
+    for vote in subject.group.those(lambda known: known.votes and not known.then):
+        other = next((a for a in subject.group.those(lambda f: f.cascade) if a.budget == vote.budget), None)
         if other is None or "agree" not in vote.extra:
             continue
         both = same_questions(vote, other)
@@ -78,7 +78,9 @@ def agreement(subject: Subject) -> Any:
     place = 0.0
     for vote, other, found in drawn:
         for name, part in ((f"{found.threshold} or more", found.confident), ("fewer", found.low)):
-            for i, (right, label) in enumerate(((part.first_right, "vote"), (part.second_right, other.policy))):
+            for i, (right, label) in enumerate(
+                ((part.first_right, vote.policy), (part.second_right, other.policy))
+            ):
                 style = {"color": (ORANGE, GREEN)[i], "hatch": ("", "//")[i], "edgecolor": "white"}
                 style |= {} if labels else {"label": label}
                 axes.bar(place + 0.36 * i, 100 * right / part.n if part.n else 0.0, 0.34, **style)

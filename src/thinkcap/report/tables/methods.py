@@ -77,11 +77,12 @@ HARD = columns(
 def hard(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     """On the questions the first try did not settle. The tests of this table are a family of their own."""
     shown: list[tuple[Arm, Proportion, McNemar | None]] = []
-    for town in group.method("town"):
+    for town in group.those(lambda known: known.coupled and not known.looks_again):
         sent = _escalation(group, town)
         if sent is None:
             continue
-        for arm in (town, *(a for a in group.method("iris", "iris_plus", "mrsd") if beside(a, town))):
+        answering = group.those(lambda known: known.cascade or known.refines)
+        for arm in (town, *(a for a in answering if beside(a, town))):
             both = same_questions(town.take(sent), arm)
             if both is not None and both[0].n:
                 test = mcnemar(both[1].right, both[0].right) if arm is not town else None
@@ -106,7 +107,7 @@ def _escalation(group: ModelTask, town: Arm) -> np.ndarray | None:
     found = escalated(town)
     if found is not None:
         return found
-    for arm in group.method("mrsd", "iris"):
+    for arm in group.those(lambda known: known.cascade or known.refines):
         if beside(arm, town) and arm.n == town.n and np.array_equal(arm.question, town.question):
             found = escalated(arm)
             if found is not None:
@@ -123,7 +124,7 @@ STAGES = columns(
 
 def by_stage(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     rows = []
-    for arm in group.method("iris", "iris_plus"):
+    for arm in group.those(lambda known: known.cascade):
         stage = stages(arm)
         if stage is None:
             continue
@@ -145,7 +146,7 @@ FAILED = columns("failure, method, count: count, share of wrong: percent")
 def failed(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
     """Wrong answers of the refining cascade by cause; they add up."""
     rows = []
-    for arm in group.method("mrsd") or group.method("iris"):
+    for arm in group.those(lambda f: f.refines) or group.those(lambda f: f.cascade and not f.looks_again):
         found = causes_of_failure(arm, group.arms)
         if found is None:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,8 @@ import numpy as np
 from thinkcap.diagnose.pairs import Comparisons, aligned_or_none, compare
 from thinkcap.diagnose.runs import by_model_and_task, configurations
 from thinkcap.logs import Arm
+from thinkcap.policies.facts import Facts
+from thinkcap.policies.registry import declared
 from thinkcap.report.material import Material
 
 
@@ -46,8 +49,15 @@ class ModelTask:
 
     def method(self, *names: str) -> list[Arm]:
         """Arms of a method with any options, by budget."""
-        found = [a for a in self.arms if a.policy in names]
-        return sorted(found, key=lambda a: (a.budget or 0, a.name))
+        return self._by_budget(a for a in self.arms if a.policy in names)
+
+    def those(self, wanted: Callable[[Facts], bool]) -> list[Arm]:
+        """Arms of all methods that are what is wanted, by budget."""
+        return self._by_budget(a for a in self.arms if wanted(declared(a.policy)))
+
+    @staticmethod
+    def _by_budget(arms: Iterable[Arm]) -> list[Arm]:
+        return sorted(arms, key=lambda a: (a.budget or 0, a.name))
 
 
 def groups(material: Material) -> list[ModelTask]:
