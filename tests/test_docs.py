@@ -64,3 +64,12 @@ def test_modules_the_tour_names_exist() -> None:
     ours = [name for name in named if name.split("/")[0] in rooms]
     assert len(ours) > 15
     assert [name for name in ours if not (ROOT / "src" / "thinkcap" / name).exists()] == []
+
+
+def test_tests_that_security_names_exist() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text()))
+    written = {
+        name for p in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", p.read_text())
+    }
+    assert named
+    assert named <= written
