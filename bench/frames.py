@@ -37,8 +37,8 @@ WHY = {
     ("study/run.py", "run"): "lock, store and model are opened and closed",
     ("study/run.py", "_run"): "what is done is left out; rows and parquet at the end",
     ("core/racing.py", "together"): "lanes; when one fails the others are cancelled and waited for",
-    ("study/run.py", "work"): "one lane: the next cell, its row",
-    ("study/run.py", "_outcome"): "the policy is bound and its answer graded; a failure becomes a row",
+    ("study/work.py", "work"): "one lane: the next cells, their rows",
+    ("study/work.py", "_outcome"): "the policy is run and its answer graded; a failure becomes a row",
     (
         "core/flow.py",
         "drive",

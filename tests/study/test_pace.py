@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from itertools import chain
 from random import Random
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 
 from thinkcap.core.types import Question
 from thinkcap.policies.registry import parse
-from thinkcap.study.pace import Pace, order
+from thinkcap.study.feed import Feed, order
+from thinkcap.study.pace import Pace
 from thinkcap.study.plan import Asking, StudyPlan
 from thinkcap.tasks.task import Task
 
@@ -34,16 +36,18 @@ def lengths(seed: int, mean: float, spread: float) -> list[int]:
 
 
 THOUGHT, ANSWER = lengths(1, 700, 0.9), lengths(2, 60, 0.6)
+EVEN = [500] * 3000
+MOSTLY_SHORT = [4000 if at % 10 == 3 else 120 for at in range(3000)]
 
 
-def shared(largest: int) -> Cost:
+def shared(largest: int, thought: list[int] = THOUGHT) -> Cost:
     """Chains are written once, at the largest budget; what follows a cut is written at every budget."""
 
     def tokens(policy: str, budget: int, question: int) -> int:
-        chain = THOUGHT[question] if policy == "think" else ANSWER[question]
+        chain = thought[question] if policy == "think" else ANSWER[question]
         if policy in ("think", "nothink"):
             return min(budget, chain) if budget == largest else 0
-        return min(budget // 4, 24) if THOUGHT[question] > budget else 0
+        return min(budget // 4, 24) if thought[question] > budget else 0
 
     return tokens
 
@@ -68,24 +72,26 @@ def simulated(plan: StudyPlan, tokens: Cost, lanes: int, speed: Speed, row_s: fl
     n = len(plan.asked)
     alone = tokens is online
     pace = Pace(plan.ways, [n] * len(plan.ways), lanes, online=alone, clock=lambda: now)
-    waiting = order(plan, np.zeros(len(plan), dtype=np.bool_), lanes)
-    running: list[tuple[float, int, float, int]] = []
+    feed = Feed(plan, np.zeros(len(plan), dtype=np.bool_), lanes, online=alone)
+    running: list[tuple[float, int, list[int], float, int]] = []
     told = []
 
-    def begin() -> None:
-        place = next(waiting, None)
-        if place is not None:
+    def begin(places: list[int] | None) -> None:
+        if places:
+            place, *rest = places
             way, question = divmod(place, n)
             written = tokens(plan.ways[way][0].label, plan.ways[way][1], question)
             pace.begins(way)
-            heapq.heappush(running, (now + speed(now, written * 0.02 + row_s), place, now, written))
+            heapq.heappush(running, (now + speed(now, written * 0.02 + row_s), place, rest, now, written))
 
     for _ in range(lanes):
-        begin()
+        begin(feed.take())
     while running:
-        now, place, started, written = heapq.heappop(running)
+        now, place, rest, started, written = heapq.heappop(running)
         pace.ends(place // n, written, now - started)
-        begin()
+        if not rest:
+            feed.give_back([place])
+        begin(rest or feed.take())
         told.append((now, pace.seconds_left() or 0.0))
     return told
 
@@ -116,6 +122,15 @@ CASES: dict[str, tuple[str, tuple[int, ...], int, Cost, Speed, float]] = {
         warming,
         0.01,
     ),
+    "chains of one length": ("nothink think close", (256, 1024), 600, shared(1024, EVEN), even, 0.01),
+    "one chain in ten never ends": (
+        "nothink think close",
+        (256, 1024, 4096),
+        2400,
+        shared(4096, MOSTLY_SHORT),
+        even,
+        0.01,
+    ),
     "rows that cost more than their tokens": (
         "nothink think close",
         (64, 128, 256, 512),
@@ -142,11 +157,18 @@ def test_time_left_is_right_within_half_after_the_first_tenth(case: str) -> None
 
 def test_every_cell_is_run_once_and_a_resumed_study_keeps_the_order() -> None:
     plan = planned("nothink think", (64, 512), 200)
-    whole = list(order(plan, np.zeros(len(plan), dtype=np.bool_), 8))
+    groups = list(order(plan, np.zeros(len(plan), dtype=np.bool_), 8))
+    assert {plan[places[0]].spec.label for places in groups[:16]} == {"think"}
+    assert {plan[places[0]].budget for places in groups} == {512}
+    assert all([plan[place].budget for place in places] == [512, 64] for places in groups)
+    whole = list(chain(*groups))
     assert sorted(whole) == list(range(len(plan)))
-    assert {plan[place].spec.label for place in whole[:16]} == {"think"}
     done = np.zeros(len(plan), dtype=np.bool_)
     done[whole[:333]] = True
-    rest = list(order(plan, done, 8))
-    assert sorted(rest) == sorted(whole[333:])
-    assert min(plan[place].budget for place in whole[:48]) == 512
+    assert sorted(chain(*order(plan, done, 8))) == sorted(whole[333:])
+
+
+def test_nothing_is_cut_where_every_budget_is_written() -> None:
+    plan = planned("nothink think", (64, 512), 100)
+    groups = list(order(plan, np.zeros(len(plan), dtype=np.bool_), 8, online=True))
+    assert sorted(groups) == [[place] for place in range(len(plan))]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
 from thinkcap.core.errors import EngineRefused, Unsupported
 from thinkcap.core.stopping import stopped
-from thinkcap.core.thinking import Delta, Marks, Splitter, split, thought_spans
+from thinkcap.core.thinking import Delta, Marks, Splitter, spanned
 from thinkcap.core.types import GREEDY, NOTHING, Completion, Mode, Request, Span
 
 Complete = Callable[[Engine, Request, Emit | None], Coroutine[None, None, Completion]]
@@ -94,32 +94,36 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         room = min(room, request.most)
     if room <= 0:
         return NOTHING
-    marks = card.marks if request.question.tools else card.marks.without_calls()
+    marks = card.marks if request.question.tools else card.marks.without_calls
     ends = (marks.close_tag, *marks.ends) if request.thought_only and card.stops and not prompt.closed else ()
     stop_at = (*request.stop_at, *ends)
     watched = bool(stop_at or request.unsure)
     if watched or request.scored:
         scored = request.scored or request.unsure is not None
         prompt = replace(prompt, stop_at=stop_at, unsure=request.unsure, scored=scored)
-    splitter = Splitter(marks, request.mode, prompt.opened, prompt.closed, _left_off(request, marks))
     # A limit may have cut the markup before an answer in two: read on where it stopped.
-    lead = marks.unfinished("".join(p if isinstance(p, str) else p.text for p in request.prefill))
-    take = splitter.through(emit) if emit else None
-    if take and lead:
-        take(Delta(lead))
+    said = "".join(p if isinstance(p, str) else p.text for p in request.prefill) if request.prefill else ""
+    lead = marks.unfinished(said) if said else ""
+    splitter = take = None
+    if emit:
+        splitter = Splitter(marks, request.mode, prompt.opened, prompt.closed, _left_off(request, marks))
+        take = splitter.through(emit)
+        if lead:
+            take(Delta(lead))
     output = await engine.generate(prompt, room, request.sampling or GREEDY, take)
     if watched:
         output = await stopped(output, prompt, engine.read)
         output = _unclosed(output, ends)
-    if emit:
+    if emit and splitter:
         splitter.finish(emit)
     spans: Spans = []
     if output.ids is None and (output.thought is not None or output.answer is not None):
         thought, answer = output.thought, output.answer
         thinking = answer is None
     else:
-        thought, answer = split(lead + output.text, marks, request.mode, prompt.opened, prompt.closed)
-        found = thought_spans(lead + output.text, marks, request.mode, prompt.opened, prompt.closed)
+        (thought, answer, _), found = spanned(
+            lead + output.text, marks, request.mode, prompt.opened, prompt.closed
+        )
         spans = [(max(0, start - len(lead)), end and max(0, end - len(lead))) for start, end in found]
         thinking = bool(spans) and spans[-1][1] is None
     think_tokens = await _think_tokens(engine, output, spans, thought, answer)

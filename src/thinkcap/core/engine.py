@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from thinkcap.core.prompts import PROMPTS, Prompts
@@ -125,10 +126,17 @@ class Prompt:
 
     def key(self, fingerprint: str, sampling: Sampling) -> str:
         """Names a generation without its budget and its stops: both only cut the same trace."""
-        drawn = [] if sampling.greedy else [sampling.temperature, sampling.top_p, sampling.seed]
-        ids = list(self.ids) if self.ids is not None else None
-        plain = json.dumps([fingerprint, ids, self.body, drawn], sort_keys=True, default=dict)
+        # JSON of a list, put together by hand: there are thousands of ids, and Python writes them as JSON does.
+        ids = "null" if self.ids is None else str(list(self.ids))
+        body = json.dumps(self.body, sort_keys=True, default=dict) if self.body else "{}"
+        drawn = "[]"
+        if not sampling.greedy:
+            drawn = json.dumps([sampling.temperature, sampling.top_p, sampling.seed])
+        plain = f"[{_quoted(fingerprint)}, {ids}, {body}, {drawn}]"
         return hashlib.sha256(plain.encode()).hexdigest()
+
+
+_quoted = lru_cache(maxsize=16)(json.dumps)
 
 
 @dataclass(frozen=True)

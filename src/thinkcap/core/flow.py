@@ -157,8 +157,8 @@ class _Ledger:
             budget = min(budget, self.cap - self.reserved - request.keep)
         budget = max(0, budget)
         self.reserved += budget
-        drawn = replace(request.sampling or self.sampling, seed=self.sampling.seed + request.sample)
-        return replace(request, budget=budget, sampling=drawn)
+        drawn, seed = request.sampling or self.sampling, self.sampling.seed + request.sample
+        return replace(request, budget=budget, sampling=drawn if drawn.seed == seed else replace(drawn, seed=seed))
 
     def settle(self, budget: int, completion: Completion) -> None:
         self.reserved -= budget - completion.charged

@@ -49,8 +49,11 @@ class Marks:
     header: str = ""
     """What each message of a turn begins with, where there are several: a later thought has it before its mark."""
 
+    @cached_property
     def without_calls(self) -> Marks:
         """For a question without tools, whose answer may well speak about them."""
+        if not self.calls:
+            return self
         return replace(self, calls=(), ends=tuple(e for e in self.ends if e not in self.calls))
 
     @cached_property
@@ -94,44 +97,43 @@ class Parts(NamedTuple):
     calls: str | None
 
 
+ThoughtSpans = tuple[tuple[int, int | None], ...]
+"""Where thoughts stand in a text, their marks included; None: the last one is still open at its end."""
+
+
 def split(
     text: str, marks: Marks = PLAIN, mode: Mode = "think", opened: bool = False, closed: bool = False
 ) -> tuple[str | None, str | None]:
     """`(thought, answer)`: no answer while the thought is open, no thought where none was opened."""
-    thought, answer, _ = parts(text, marks, mode, opened, closed)
-    return thought, answer
+    return spanned(text, marks, mode, opened, closed)[0][:2]
 
 
 def parts(
     text: str, marks: Marks = PLAIN, mode: Mode = "think", opened: bool = False, closed: bool = False
 ) -> Parts:
     """All thoughts, all of the answer, all tool calls as they stand in the text."""
+    return spanned(text, marks, mode, opened, closed)[0]
+
+
+def spanned(
+    text: str, marks: Marks = PLAIN, mode: Mode = "think", opened: bool = False, closed: bool = False
+) -> tuple[Parts, ThoughtSpans]:
+    """The parts of a text, and where its thoughts stand.
+
+    >>> spanned("2+3</think>5\\n<think>hm", opened=True)
+    (Parts(thought='2+3\\nhm', answer='5\\n', calls=None), ((0, 11), (13, None)))
+    """
     got: dict[str, list[str]] = {"thought": [], "answer": [], "call": []}
     reader = _Reader(marks, mode, opened, closed, lambda channel, piece: got[channel].append(piece))
     reader.take(text)
     reader.finish()
     thought, answer, calls = ("".join(got[channel]) for channel in ("thought", "answer", "call"))
-    return Parts(
+    found = Parts(
         thought if reader.thought_seen else None,
         answer if answer or (reader.answer_seen and not calls) else None,
         calls or None,
     )
-
-
-def thought_spans(
-    text: str, marks: Marks = PLAIN, mode: Mode = "think", opened: bool = False, closed: bool = False
-) -> list[tuple[int, int | None]]:
-    """Where in a text its thoughts stand, their marks included; None: the last one is still open at its end.
-
-    >>> thought_spans("<think>2+3</think>5")
-    [(0, 18)]
-    >>> thought_spans("2+3</think>5\\n<think>hm", opened=True)
-    [(0, 11), (13, None)]
-    """
-    reader = _Reader(marks, mode, opened, closed, lambda channel, piece: None)
-    reader.take(text)
-    reader.finish()
-    return [(start, end) for start, end in reader.spans]
+    return found, tuple(reader.spans)
 
 
 class Parted(NamedTuple):

@@ -73,6 +73,7 @@ _PLAIN = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def plain_number(text: str) -> Fraction | None:
     """A number in digits, with or without separators, currency and percent sign; None for anything else."""
     if len(text) > 60:

@@ -105,9 +105,10 @@ def _from_box(text: str, kind: KindName) -> str | None:
 
 
 def _from_hashes(text: str, kind: KindName) -> str | None:
-    if "####" not in text:
+    first = text.find("####")
+    if first < 0:
         return None
-    for found in reversed(list(_HASHES.finditer(text))[-_MOST:]):
+    for found in reversed(list(_HASHES.finditer(text, first))[-_MOST:]):
         line = _ANSWER_WORDS.sub("", found.group(1), count=1).strip().rstrip("*").strip()
         if not line:
             line = text[found.end() : found.end() + 300].strip().partition("\n")[0].strip("* #")

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 
 from thinkcap.grading.vocabulary import CONNECTORS, SHORT_WORDS, VERBAL, is_word, unit
 
@@ -31,7 +32,7 @@ _MATHY = re.compile(r"\d|\\[A-Za-z]+|[A-Za-z]\s*[-+*/^=<>]\s*[A-Za-z]|[π√∞�
 _CUT = re.compile(r"(?:[-+*/^=<,(\[]|\\(?:frac|times|cdot|left|sqrt|text))\s*$")
 _BARE_LENGTH = 600
 _TAIL = 4000
-_BLOCK, _OVERLAP = 4096, 64
+_BLOCK, _NEAR, _OVERLAP = 4096, 128, 64
 _MOST = 60
 _LONGEST_NUMBER = 400
 _ENV = re.compile(r"\$\$(.{1,600}?)\$\$|\\\[(.{1,600}?)\\\]|\\\((.{1,600}?)\\\)|\$([^$\n]{1,600})\$", re.DOTALL)
@@ -70,6 +71,13 @@ def last_number(text: str) -> str | None:
 
 def _last_number(text: str) -> re.Match[str] | None:
     end = len(text)
+    if text.isascii():
+        # Around the last digit alone, where it nearly always is: all places of a block take a millisecond.
+        digit = max(map(text.rfind, "0123456789"))
+        near = max(0, digit - _NEAR)
+        close = deque(NUMBER.finditer(text, near, min(end, digit + _OVERLAP)), 1) if near else ()
+        if close and close[0].start() >= near + _OVERLAP and len(close[0].group()) <= _OVERLAP:
+            return close[0]
     for _ in range(_MOST):
         if end <= 0:
             break

@@ -101,6 +101,10 @@ class PolicySpec:
         inside = ",".join(f"{key}={written(value)}" for key, value in self.options.items())
         return f"{self.name}({inside})" if inside else self.name
 
+    @cached_property
+    def facts(self) -> Facts:
+        return _declared(self)
+
     def __str__(self) -> str:
         return self.label
 
@@ -156,6 +160,10 @@ def wants_other(spec: PolicySpec) -> bool:
 
 def facts(spec: PolicySpec) -> Facts:
     """What the policy's own file declares of it; the cautious defaults where it declares nothing."""
+    return spec.facts
+
+
+def _declared(spec: PolicySpec) -> Facts:
     function = _function(spec.name)
     declared: Declared = getattr(inspect.getmodule(function), "FACTS", {})
     found = declared.get(getattr(function, "__name__", ""), Facts())

@@ -9,7 +9,7 @@ missing or failed.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,32 +18,29 @@ from typing import Any
 import tomli_w
 
 from thinkcap.core.engine import Engine, EngineCard
-from thinkcap.core.errors import ConfigError, EngineError
+from thinkcap.core.errors import ConfigError
 from thinkcap.core.files import replace_text, replacing
-from thinkcap.core.flow import drive
 from thinkcap.core.racing import together
-from thinkcap.core.types import Failed, Graded, Outcome, Sampling
+from thinkcap.core.types import Sampling
 from thinkcap.engines.served import Tell, silent
 from thinkcap.engines.served.running import opened
 from thinkcap.grading import Grader
-from thinkcap.policies import stages
-from thinkcap.policies.registry import facts, wants_other
-from thinkcap.statistics.arrays import Floats
+from thinkcap.policies.registry import facts
 from thinkcap.study.columns import Stored, write_columns
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.derivable import gold_in_trace
+from thinkcap.study.feed import Feed
 from thinkcap.study.folders import link_latest, refuse_other
 from thinkcap.study.journal import COLUMNS, Journal, Rows
-from thinkcap.study.pace import Pace, order
-from thinkcap.study.plan import Cell, StudyPlan, plan
+from thinkcap.study.pace import Pace
+from thinkcap.study.plan import StudyPlan, plan
 from thinkcap.study.progress import Noting, Progress, Watcher
 from thinkcap.study.provenance import provenance
 from thinkcap.study.questions import FILE as CHAINS
 from thinkcap.study.questions import Cuts, write_questions
-from thinkcap.study.rows import make_row, steps_of
 from thinkcap.study.times import FILE as TIMES
 from thinkcap.study.times import read_times, write_times
 from thinkcap.study.values import FREE, Price
+from thinkcap.study.work import Worker
 from thinkcap.traces.lock import FileLock
 from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore
@@ -164,10 +161,10 @@ async def _run(
             progress.left = pace.seconds_left
             note = Noting(folder)
             note(progress, now=True)
-            worker = _Worker(config, cells, remembering, grader, journal, progress, pace, seconds, note, watch)
+            worker = Worker(config, cells, remembering, grader, journal, progress, pace, seconds, note, watch)
             try:
-                waiting = order(cells, journal.standing.done, width)
-                await together(worker.work(waiting) for _ in range(min(width, todo)))
+                feed = Feed(cells, journal.standing.done, width, online=config.online)
+                await together(worker.work(feed) for _ in range(min(width, todo)))
             finally:
                 note(progress, now=True)
                 write_times(folder, cells, seconds)
@@ -189,66 +186,3 @@ async def _run(
 
 def _own_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
-
-
-@dataclass(frozen=True)
-class _Worker:
-    """Takes cells from question to row."""
-
-    config: StudyConfig
-    cells: StudyPlan
-    engine: Engine
-    grader: Grader
-    journal: Journal
-    progress: Progress
-    pace: Pace
-    seconds: Floats
-    note: Noting
-    watch: Watcher | None
-
-    async def work(self, waiting: Iterator[int]) -> None:
-        """One lane: whichever cell is next, until none is left."""
-        for place in waiting:
-            cell, way, started = self.cells[place], place // len(self.cells.asked), time.monotonic()
-            self.pace.begins(way)
-            outcome = await self._outcome(cell)
-            written = sum(step.completion.generated for step in steps_of(outcome))
-            self.pace.ends(way, written, time.monotonic() - started)
-            self._keep(place, cell, outcome)
-
-    def _keep(self, place: int, cell: Cell, outcome: Outcome) -> None:
-        drawn = Sampling(self.config.temperature, self.config.top_p, cell.seed)
-        about = {"model": self.engine.card.model, "prompts": self.config.prompts.hash}
-        row = make_row(cell, outcome, sampling=drawn, **about)
-        self.journal.append(row, place)
-        self.seconds[place] = sum(step.completion.wall_s for step in steps_of(outcome))
-        self.progress.done += 1
-        self.progress.failed += row.failed
-        self.progress.tokens += row.tokens_generated
-        self.note(self.progress)
-        if self.watch:
-            self.watch(self.progress)
-
-    async def _outcome(self, cell: Cell) -> Outcome:
-        config = self.config
-        if wants_other(cell.spec) and cell.other is cell.question:
-            raise ConfigError(f"policy '{cell.spec.name}' needs a second question; raise --limit")
-        policy = cell.spec.bind(self.engine.card.spoken(config.prompts), cell.other)
-        sampling = Sampling(config.temperature, config.top_p, cell.seed)
-        try:
-            run = await drive(
-                policy(cell.question, cell.budget),
-                self.engine,
-                judge=self.grader.same,
-                cap=cell.budget,
-                sampling=sampling,
-            )
-        except EngineError as err:
-            return Failed(err, err.steps)
-        answer, level = stages.read(cell.question, run.answer.text, guess=run.answer.guess)
-        gold, kind = cell.task.golds[cell.question.id], cell.question.kind or "math"
-        verdict = await self.grader.grade(gold, answer, kind)
-        found = await gold_in_trace(run.steps, gold, kind, self.grader)
-        if found is not None:
-            run = replace(run, answer=replace(run.answer, notes={**run.answer.notes, "gold_in_trace": found}))
-        return Graded(run, verdict, answer, level)

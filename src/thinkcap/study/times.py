@@ -50,7 +50,7 @@ def write_times(folder: Path, plan: StudyPlan, seconds: Floats) -> None:
         "policy": pa.array([spec.label for spec, _ in plan.ways]).take(way),
         "budget": pa.array([budget for _, budget in plan.ways]).take(way),
         "seed": pa.array([a.seed for a in plan.asked]).take(each),
-        "wall_s": pa.array(seconds, from_pandas=True),
+        "wall_s": pa.array(seconds, mask=np.isnan(seconds)),
     }
     with replacing(folder / FILE) as file:
         pq.write_table(pa.table(columns), file, compression="zstd")

@@ -14,6 +14,7 @@ import json
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from thinkcap.core.errors import ConfigError, DataError
@@ -48,7 +49,12 @@ class Task:
 
     def gold_hash(self, question_id: str) -> str:
         """Pairs rows of two runs: the same question must have the same gold."""
-        return hashlib.sha256(self.golds[question_id].encode()).hexdigest()[:16]
+        return _hash(self.golds[question_id])
+
+
+@lru_cache(maxsize=4096)
+def _hash(gold: str) -> str:
+    return hashlib.sha256(gold.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)

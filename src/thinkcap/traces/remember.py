@@ -12,18 +12,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt, Scorer
 from thinkcap.core.scores import Scores
 from thinkcap.core.stopping import stopped
 from thinkcap.core.thinking import Delta
-from thinkcap.core.types import Request, Sampling
+from thinkcap.core.types import Ids, Request, Sampling
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
+
+_READ = 512
+"""Texts of traces that are kept: as many as there are flows at a time, or so."""
 
 
 class Remembering:
@@ -42,8 +45,9 @@ class Remembering:
         self._engine = engine
         self._store = store
         self._online = online
-        self._flights: dict[str, tuple[asyncio.Lock, int]] = {}
+        self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._claimed = dict(claimed or {})
+        self._texts: dict[tuple[str, int, int], str] = {}
 
     @property
     def card(self) -> EngineCard:
@@ -178,7 +182,7 @@ class Remembering:
         # A trace that ends at a stop is shorter than its budget, and there is no more of it.
         cut = trace.cut(limit if trace.covers(limit) else len(trace.ids))
         ids = cut.ids[begun:]
-        text = await self._engine.read(ids)
+        text = await self._text(key, ids, begun)
         if emit and not watched:
             emit(Delta(text))
         # Generated now, or generated under this very budget and found again after an interruption.
@@ -204,6 +208,16 @@ class Remembering:
                 emit(Delta(output.text))
         return output
 
+    async def _text(self, key: str, ids: Ids, begun: int) -> str:
+        """Rows that are cut from one trace follow each other, and a chain that ended is whole at many budgets."""
+        place = (key, len(ids), begun)
+        text = self._texts.get(place)
+        if text is None:
+            text = self._texts[place] = await self._engine.read(ids)
+            if len(self._texts) > _READ:
+                del self._texts[next(iter(self._texts))]
+        return text
+
     async def _whole(self, key: str, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
         """Over chat nothing can be cut: the same question at the same budget, or a new call."""
         stored = self._store.get_output(key)
@@ -228,19 +242,12 @@ class Remembering:
             self._claimed[key[:16]] = made
         return max(0, generated)
 
-    @asynccontextmanager
-    async def _flight(self, key: str) -> AsyncIterator[None]:
-        lock, waiting = self._flights.get(key, (asyncio.Lock(), 0))
-        self._flights[key] = (lock, waiting + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, waiting = self._flights[key]
-            if waiting == 1:
-                del self._flights[key]
-            else:
-                self._flights[key] = (lock, waiting - 1)
+    def _flight(self, key: str) -> asyncio.Lock:
+        """One generation of a key at a time; the lock is there as long as anybody holds it or waits for it."""
+        lock = self._flights.get(key)
+        if lock is None:
+            lock = self._flights[key] = asyncio.Lock()
+        return lock
 
 
 def _rest_of(trace: Trace, begun: int) -> Output:
