@@ -84,6 +84,15 @@ async def test_a_rerun_does_nothing_and_a_longer_one_only_the_rest(questions: Pa
     assert cell(result, "think", 64)["n"] == 7
 
 
+async def test_a_finished_study_is_not_written_again(questions: Path, tmp_path: Path) -> None:
+    await run(config(questions, tmp_path / "run"), engine=engine())
+    written = {name: (tmp_path / "run" / name).stat() for name in ("rows.parquet", "questions.jsonl")}
+    await run(config(questions, tmp_path / "run"), engine=engine())
+    for name, before in written.items():
+        after = (tmp_path / "run" / name).stat()
+        assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns), name
+
+
 async def test_failures_are_rows_without_a_verdict_and_a_rerun_retries_only_them(
     questions: Path, tmp_path: Path
 ) -> None:

@@ -122,7 +122,9 @@ def read_columns(path: Path, names: Sequence[str]) -> RowColumns:
         with pq.ParquetFile(path, read_dictionary=list(names)) as file:
             known = set(file.schema_arrow.names)
             stored = [name if name in known else RENAMED.get(name, name) for name in names]
-            return RowColumns(file.read(columns=stored).select(stored).rename_columns(list(names)), path)
+            table = file.read(columns=stored).select(stored).rename_columns(list(names))
+            # New names leave behind what the file says of itself.
+            return RowColumns(table.replace_schema_metadata(file.schema_arrow.metadata), path)
     except FileNotFoundError:
         raise DataError(f"no rows at '{path}'; wanted the folder of a finished study") from None
     except (pa.ArrowException, OSError, ValueError, KeyError) as err:
