@@ -86,7 +86,7 @@ async def test_a_rerun_does_nothing_and_a_longer_one_only_the_rest(questions: Pa
 
 async def test_a_finished_study_is_not_written_again(questions: Path, tmp_path: Path) -> None:
     await run(config(questions, tmp_path / "run"), engine=engine())
-    written = {name: (tmp_path / "run" / name).stat() for name in ("rows.parquet", "questions.jsonl")}
+    written = {name: (tmp_path / "run" / name).stat() for name in ("rows.parquet", "chains.jsonl")}
     await run(config(questions, tmp_path / "run"), engine=engine())
     for name, before in written.items():
         after = (tmp_path / "run" / name).stat()
