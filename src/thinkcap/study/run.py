@@ -40,7 +40,7 @@ from thinkcap.study.questions import Cuts, write_questions
 from thinkcap.study.times import FILE as TIMES
 from thinkcap.study.times import read_times, write_times
 from thinkcap.study.values import FREE, Price
-from thinkcap.study.work import Worker
+from thinkcap.study.work import CellRunner
 from thinkcap.traces.lock import FileLock
 from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore
@@ -161,7 +161,7 @@ async def _run(
             progress.left = pace.seconds_left
             note = Noting(folder)
             note(progress, now=True)
-            worker = Worker(config, cells, remembering, grader, journal, progress, pace, seconds, note, watch)
+            worker = CellRunner(config, cells, remembering, grader, journal, progress, pace, seconds, note, watch)
             try:
                 feed = Feed(cells, journal.standing.done, width, online=config.online)
                 await together(worker.work(feed) for _ in range(min(width, todo)))

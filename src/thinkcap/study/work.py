@@ -3,7 +3,7 @@
 A row costs the model its tokens and this program a fraction of a millisecond, for which a study on a fast model
 waits: so what is the same for many rows is found out once.
 
-    worker = Worker(config, cells, engine, grader, journal, progress, pace, seconds, note, watch)
+    worker = CellRunner(config, cells, engine, grader, journal, progress, pace, seconds, note, watch)
     await together(worker.work(feed) for _ in range(width))
 """
 
@@ -37,7 +37,7 @@ _Judged = tuple[Verdict, str | None, int]
 
 
 @dataclass(frozen=True)
-class Worker:
+class CellRunner:
     config: StudyConfig
     cells: StudyPlan
     engine: Engine
