@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,21 @@ import pytest
 SRC = Path(__file__).parents[2] / "src" / "thinkcap"
 
 
+@cache
+def imports() -> set[tuple[str, str]]:
+    """(importing room, imported module) of every import there is."""
+    return {
+        (path.relative_to(SRC).parts[0], node.module)
+        for path in SRC.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module
+    }
+
+
 def imported(room: str) -> set[tuple[str, str]]:
     """(importing room, module of `room`) of every import from outside."""
-    found = set()
-    for path in SRC.rglob("*.py"):
-        where = path.relative_to(SRC).parts[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if where != room and isinstance(node, ast.ImportFrom) and node.module:
-                inside = re.match(rf"thinkcap\.{room}\.(\w+)", node.module)
-                found |= {(where, inside[1])} if inside else set()
-    return found
+    inside = re.compile(rf"thinkcap\.{room}\.(\w+)")
+    return {(where, found[1]) for where, module in imports() if where != room and (found := inside.match(module))}
 
 
 @pytest.mark.parametrize("room", ["diagnose", "verdict", "report"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -157,11 +158,15 @@ def study() -> list[Arm]:
     return arms
 
 
-@settings(max_examples=12, deadline=None)
+@cache
+def in_order() -> Any:
+    return json.loads(as_json(diagnose(Records(tuple(study())), draws=50)))
+
+
+@settings(max_examples=8, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_no_order_changes_anything(random: Any) -> None:
     arms = study()
-    plain = json.loads(as_json(diagnose(Records(tuple(arms)), draws=50)))
     mixed = []
     for one in random.sample(arms, len(arms)):
         rows = list(range(one.n))
@@ -170,7 +175,7 @@ def test_no_order_changes_anything(random: Any) -> None:
     # Questions are numbered by who is read first, so their numbers change with the order of files too.
     numbers = np.array(random.sample(range(N), N))
     mixed = [replace(a, question=numbers[a.question]) for a in mixed]
-    assert json.loads(as_json(diagnose(Records(tuple(mixed)), draws=50))) == plain
+    assert json.loads(as_json(diagnose(Records(tuple(mixed)), draws=50))) == in_order()
 
 
 FILES = count()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,15 @@ def plain(value: Any) -> Any:
     return None if value in ([], (), None) else list(value) if isinstance(value, tuple) else value
 
 
+@cache
+def found_in(template: Path) -> Dialect:
+    return of_template(template.read_text("utf-8"))
+
+
 def test_every_record_is_found(folder: Path) -> None:
     right, wrong = Counter[str](), []
     for record in (r for r in records(folder) if r["template"]):
-        found = of_template((folder / "templates" / record["template"]).read_text("utf-8"))
+        found = found_in(folder / "templates" / record["template"])
         fields = FIELDS if record["thinking"] != "none" else FIELDS[:4]
         for field in fields:
             if plain(getattr(found, field)) == plain(record[field]):
@@ -74,8 +80,7 @@ def test_every_output_is_parted(folder: Path) -> None:
     for name, record in known.items():
         dialects[name, "record"] = Dialect(**{k: record[k] for k in names if k in record})
         if record["template"]:
-            source = (folder / "templates" / record["template"]).read_text("utf-8")
-            dialects[name, "template"] = of_template(source)
+            dialects[name, "template"] = found_in(folder / "templates" / record["template"])
     wrong = []
     lines = (folder / "outputs.jsonl").read_text("utf-8").splitlines()
     for case in map(json.loads, lines):

@@ -22,7 +22,7 @@ from thinkcap.gateway.pages.openapi import description
 
 URL = "/v1/chat/completions"
 CALM = settings(
-    max_examples=25,
+    max_examples=12,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -69,7 +69,7 @@ def facts(run: Run) -> object:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(scripts(), st.integers(1, 140))
 def test_the_cap_holds_and_every_token_is_charged(name: str, script: dict[str, str], cap: int) -> None:
     hold(name, script, cap)

@@ -206,19 +206,19 @@ worlds = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(worlds, st.sampled_from([0.5, 0.95]), st.integers(1, 10), st.sampled_from(["geometric", "least"]))
 def test_sure_decides_as_deer(world: World, over: float, tries: int, mean: str) -> None:
     same(f"sure(over={over},tries={tries},mean={mean})", world, deer(world, over, tries))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(worlds, st.integers(1, 40), st.integers(1, 4))
 def test_agree_decides_as_dynasor(world: World, every: int, last: int) -> None:
     same(f"agree(every={every},last={last})", world, dynasor(world, every, last))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(worlds, st.integers(1, 4))
 def test_settle_decides_as_answer_convergence(world: World, last: int) -> None:
     same(f"settle(at=line,last={last})", world, converged(world, ("\n",), last))
@@ -226,7 +226,7 @@ def test_settle_decides_as_answer_convergence(world: World, last: int) -> None:
     same(f"settle(last={last})", world, converged(world, marks, last))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(worlds, st.sampled_from([0.1, 0.2, 1.0]), st.sampled_from([1e-4, 1e-2, 1.0]), st.integers(0, 6))
 def test_steady_decides_as_eat(world: World, rate: float, below: float, warm: int) -> None:
     same(f"steady(rate={rate},below={below},warm={warm})", world, eat(world, rate, below, warm))

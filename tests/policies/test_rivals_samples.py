@@ -75,7 +75,7 @@ replies = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(replies, st.sampled_from(["tail", "bottom", "lowest", "mean"]), st.sampled_from([0.25, 0.5, 1.0]))
 def test_trust_decides_as_deepconf_offline(found: list[str], by: str, keep: float) -> None:
     window = 5
@@ -95,7 +95,7 @@ def test_trust_decides_as_deepconf_offline(found: list[str], by: str, keep: floa
     assert done.charged == sum(len(peaks(r)) for r in found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(replies, st.sampled_from([0.1, 0.5, 0.9]))
 def test_trust_stop_decides_as_deepconf_online(found: list[str], keep: float) -> None:
     window, first, enough = 5, 2, 0.95
@@ -122,7 +122,7 @@ def test_trust_stop_decides_as_deepconf_online(found: list[str], keep: float) ->
         assert (done.answer.text or "")[-1] == winner(votes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(replies, st.integers(1, 4))
 def test_shortest_decides_as_short_m_at_k(found: list[str], first: int) -> None:
     """The votes of the shortest thoughts; of equally many the one with the shortest. Side by side the same."""

@@ -18,7 +18,7 @@ from thinkcap.statistics.hazard import hazard
 
 def test_every_figure_is_drawn_as_svg_and_png(run: Path, tmp_path: Path) -> None:
     material = load([run])
-    drawn_of = subjects(material, diagnose(material.records))
+    drawn_of = subjects(material, diagnose(material.records, draws=100))
     for name in NAMES:
         (drawn,) = write(name, drawn_of, tmp_path)
         assert drawn.missing == "", name
@@ -30,7 +30,7 @@ def test_every_figure_is_drawn_as_svg_and_png(run: Path, tmp_path: Path) -> None
 
 def test_what_is_missing_is_said(other_run: Path, tmp_path: Path) -> None:
     material = load([other_run])
-    drawn_of = subjects(material, diagnose(material.records))
+    drawn_of = subjects(material, diagnose(material.records, draws=100))
     missing = {name: write(name, drawn_of, tmp_path)[0].missing for name in NAMES}
     assert {n for n, why in missing.items() if why} == {"recovered", "pareto-money", "cascade", "agreement"}
     assert "--price" in missing["pareto-money"]
@@ -38,7 +38,7 @@ def test_what_is_missing_is_said(other_run: Path, tmp_path: Path) -> None:
 
 def test_the_same_records_give_the_same_picture(other_run: Path, tmp_path: Path) -> None:
     material = load([other_run])
-    drawn_of = subjects(material, diagnose(material.records))
+    drawn_of = subjects(material, diagnose(material.records, draws=100))
     first, second = (write("survival", drawn_of, tmp_path / name)[0].files for name in "ab")
     assert [f.read_bytes() for f in first] == [f.read_bytes() for f in second]
 

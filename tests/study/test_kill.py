@@ -21,9 +21,9 @@ def whole_lines(path: Path) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-@pytest.mark.parametrize(("most", "questions"), [(4, 24), pytest.param(30, 60, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(("most", "questions"), [(3, 16), pytest.param(30, 60, marks=pytest.mark.campaign)])
 def test_kills(thinkcap: Start, tmp_path: Path, asked_of: Any, campaign: Any, most: int, questions: int) -> None:
-    most = max(4, campaign.of(most))
+    most = max(3, campaign.of(most))
     asked = asked_of(questions)
 
     def study(out: Path) -> "subprocess.Popen[str]":

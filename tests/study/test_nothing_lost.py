@@ -104,8 +104,8 @@ def disturbed(thinkcap: Start, questions: Path, folder: Path, rng: random.Random
     assert load_summary(folder)["rows"] == len(rows)
 
 
-def test_nothing_is_lost(thinkcap: Start, many_questions: Path, tmp_path: Path) -> None:
-    disturbed(thinkcap, many_questions, tmp_path / "run", random.Random(1), at_once=1)
+def test_nothing_is_lost(thinkcap: Start, asked_of: Any, tmp_path: Path) -> None:
+    disturbed(thinkcap, asked_of(24), tmp_path / "run", random.Random(1), at_once=1)
 
 
 @pytest.mark.campaign

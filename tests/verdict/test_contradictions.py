@@ -99,7 +99,7 @@ def begins_true(found: Findings, said: Spoken) -> None:
         )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(records())
 def test_no_verdict_contradicts_its_table(given_records: Records) -> None:
     found = diagnose(given_records, draws=0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -48,7 +49,8 @@ class Spelling:
 
     def __init__(self, single: Mapping[str, int]) -> None:
         self.single = single
-        self._texts = {number: text for text, number in single.items()}
+        self._singles = re.compile("|".join(map(re.escape, single)) or "(?!)")
+        self._texts = _Texts({END: "", **{number: text for text, number in single.items()}})
 
     @classmethod
     def of(cls, dialect: Dialect) -> Spelling:
@@ -59,14 +61,24 @@ class Spelling:
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
-        while text:
-            tag = next((t for t in self.single if text.startswith(t)), None)
-            ids.append(self.single[tag] if tag else ord(text[0]))
-            text = text[len(tag) if tag else 1 :]
+        at = 0
+        for tag in self._singles.finditer(text):
+            ids += map(ord, text[at : tag.start()])
+            ids.append(self.single[tag[0]])
+            at = tag.end()
+        ids += map(ord, text[at:])
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        return "".join("" if i == END else self._texts.get(i) or chr(i) for i in ids)
+        return "".join(map(self._texts.__getitem__, ids))
+
+
+class _Texts(dict[int, str]):
+    """Of every token; that of a character is the character."""
+
+    def __missing__(self, number: int) -> str:
+        self[number] = chr(number)
+        return self[number]
 
 
 _FIRST_CONTROL = 0xE000

@@ -48,7 +48,7 @@ def test_arms_that_are_alike_raise_no_alarm(share: float) -> None:
         return SeenEnd(chance.random() < share, chance.random() < share, seconds)
 
     alarms = 0
-    for _ in range(5):
+    for _ in range(2):
         guard = Guard(0.1, 2.0)
         for number in range(20_000):
             if number % 10:
