@@ -10,9 +10,9 @@ Chat completions, completions, responses and messages are read alike, one entry 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from thinkcap.logs.ends import BROKEN, CUT, STOPPED
 from thinkcap.logs.reading import printable
@@ -64,7 +64,7 @@ def answered(body: Mapping[str, Any]) -> list[SeenAnswer]:
     if isinstance(choices, list):
         found = [_choice(one, model, usage) for one in choices if isinstance(one, Mapping)]
         # What several answers cost together says nothing about each.
-        return found if len(found) == 1 else [_alone(one) for one in found]
+        return found if len(found) == 1 else [replace(one, **TokenCounts()._asdict()) for one in found]
     if isinstance(body.get("output"), list):
         return [_response(body, model, usage)]
     if isinstance(body.get("content"), list):
@@ -86,8 +86,7 @@ def _marks(model: str) -> Thoughts:
     return thoughts(model=model)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCounts:
+class TokenCounts(NamedTuple):
     tokens: int | None = None
     thought_tokens: int | None = None
     prompt_tokens: int | None = None
@@ -131,20 +130,9 @@ def _choice(choice: Mapping[str, Any], model: str, usage: TokenCounts) -> SeenAn
     message = choice.get("message")
     found = message if isinstance(message, Mapping) else choice
     content = found.get("content", found.get("text"))
-    return SeenAnswer(
-        model,
-        finish_of(choice.get("finish_reason")),
-        usage.tokens,
-        usage.thought_tokens,
-        usage.prompt_tokens,
-        content if isinstance(content, str) else parts_text(content),
-        thought_in(found),
-        calls_in(found),
-    )
-
-
-def _alone(one: SeenAnswer) -> SeenAnswer:
-    return SeenAnswer(one.model, one.finish, None, None, None, one.text, one.thought, one.called)
+    text = content if isinstance(content, str) else parts_text(content)
+    finish = finish_of(choice.get("finish_reason"))
+    return SeenAnswer(model, finish, *usage, text, thought_in(found), calls_in(found))
 
 
 def _response(body: Mapping[str, Any], model: str, usage: TokenCounts) -> SeenAnswer:
@@ -156,7 +144,7 @@ def _response(body: Mapping[str, Any], model: str, usage: TokenCounts) -> SeenAn
         if item.get("type") == "reasoning"
     )
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
-    return SeenAnswer(model, response_finish(body), *_counts(usage), text, thought, called)
+    return SeenAnswer(model, response_finish(body), *usage, text, thought, called)
 
 
 def response_finish(body: Mapping[str, Any]) -> str:
@@ -171,13 +159,7 @@ def _message(body: Mapping[str, Any], model: str, usage: TokenCounts) -> SeenAns
     parts = [part for part in body["content"] if isinstance(part, Mapping)]
     thought = "".join(str(p.get("thinking", "")) for p in parts if p.get("type") == "thinking")
     called = any(str(p.get("type", "")).endswith("tool_use") for p in parts)
-    return SeenAnswer(
-        model, finish_of(body.get("stop_reason")), *_counts(usage), parts_text(parts), thought, called
-    )
-
-
-def _counts(usage: TokenCounts) -> tuple[int | None, int | None, int | None]:
-    return usage.tokens, usage.thought_tokens, usage.prompt_tokens
+    return SeenAnswer(model, finish_of(body.get("stop_reason")), *usage, parts_text(parts), thought, called)
 
 
 def parts_text(parts: Any) -> str:

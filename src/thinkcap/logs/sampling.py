@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from thinkcap.core.errors import DataError
 from thinkcap.logs.answered import count, name_of
 from thinkcap.logs.door import files_of
@@ -85,17 +83,11 @@ def stratum(entry: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 
 def _answers(log: Log) -> Iterator[tuple[int, Mapping[str, Any], Mapping[str, Any]]]:
     """Lines with one whole answer that was sent."""
-    decode = msgspec.json.Decoder().decode
-    for line, text in log.lines():
-        try:
-            entry = decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            continue
-        answers = entry.get("answers") if isinstance(entry, Mapping) else None
-        if not isinstance(answers, list) or entry.get("arm") == "shadow" or not entry.get("complete"):
-            continue
-        if len(answers) == 1 and isinstance(answers[0], Mapping):
-            yield line, entry, answers[0]
+    for line, entry in journal.entries(log):
+        if entry is not None and entry.get("arm") != "shadow" and entry.get("complete"):
+            answers = entry["answers"]
+            if len(answers) == 1 and isinstance(answers[0], Mapping):
+                yield line, entry, answers[0]
 
 
 def _shares(sizes: Sequence[int], wanted: int) -> list[int]:

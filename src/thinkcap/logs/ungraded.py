@@ -2,7 +2,7 @@
 
     rows = Ungraded("batch.jsonl", memory)
     rows.add("q1", SeenAnswer("gpt-9", "stop", 12, text="4"))
-    rows.arms(questions)
+    rows.found(questions, "answer", {"it is read as the output of a batch": True})
 
 Caps are a column here, not a part of the arm: callers choose them, and there may be as many as there are rows.
 """
@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thinkcap.core.errors import DataError
 from thinkcap.logs.answered import SeenAnswer
 from thinkcap.logs.arms import UNJUDGED, Arm, Questions
 from thinkcap.logs.memory import Memory
 from thinkcap.logs.models import canonical
+from thinkcap.logs.said import Found
 
 _ROW = 400
 """Bytes a row takes before it is an array, about."""
@@ -62,6 +64,13 @@ class Ungraded:
             columns[name].append(value)
         for name, value in extra.items():
             columns[name].append(value)
+
+    def found(self, questions: Questions, policy: str, notes: Mapping[str, object], nothing: str = "") -> Found:
+        """`notes`: what may be said, and whether it is so; `nothing`: why there may be no answer at all."""
+        if not self.rows:
+            raise DataError(f"{self.file}: {nothing}")
+        said = [f"{self.file}: {note}" for note, so in notes.items() if so]
+        return Found(self.arms(questions, policy), said)
 
     def arms(self, questions: Questions, policy: str) -> list[Arm]:
         found = [self._arm(group, columns, questions, policy) for group, columns in self._columns.items()]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -44,6 +45,7 @@ def beta_below(x: float, a: float, b: float) -> float:
     return _near_zero(x, a, b) if x <= (a + 1) / (a + b + 2) else 1 - _near_zero(1 - x, b, a)
 
 
+@lru_cache(maxsize=4096)
 def beta_quantile(q: float, a: float, b: float) -> float:
     """Where `beta_below` is q: Newton's steps, halving where one would leave the bracket."""
     low, high = 0.0, 1.0

@@ -139,7 +139,8 @@ def _careful(
     inner = np.flatnonzero(share < 1 - _TINY)
     greenwood = np.cumsum(died[inner] / (risk[inner] * (risk[inner] - died[inner])))
     n = share[inner] / ((1 - share[inner]) * greenwood)
-    ended, left = n * share[inner], n * (1 - share[inner])
+    # Counts that are whole but for the last digits are whole: so the same few quantiles serve every curve.
+    ended, left = np.round(n * share[inner], 9), np.round(n * (1 - share[inner]), 9)
     few = np.minimum(ended, left) <= FEW + 0.5
     at, k, rest = inner[few], ended[few], left[few]
     tail = (1 - level) / 2

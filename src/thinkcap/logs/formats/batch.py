@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from thinkcap.core.errors import DataError
 from thinkcap.logs.answered import answered
 from thinkcap.logs.arms import Questions
 from thinkcap.logs.reading import Log, an_object, parsed, refused
@@ -57,10 +56,16 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
         for number, one in enumerate(answers):
             if said.wants(one.model):
                 rows.add(f"{name}#{number}" if len(answers) > 1 else name, one, cap=said.budget or 0)
-    if not rows.rows:
-        raise DataError(f"{log.name}: none of its {seen} lines has an answer to diagnose")
-    policy = said.policy or ("think" if rows.thoughts else "answer")
-    return Found(rows.arms(questions, policy), [f"{log.name}: {note}" for note in _notes(rows, said, several)])
+    guessed = bool(rows.thoughts) and not said.policy
+    notes = {
+        "it is read as the output of a batch": True,
+        f"{rows.rows} rows have neither a gold nor a verdict, so they are kept but not judged": True,
+        "answers hold thoughts, so the arm is read as think; pass --as to say otherwise": guessed,
+        f"{rows.failed} rows failed and are left out; a failure is no wrong answer": rows.failed,
+        f"{several} replies hold several answers and one token count; their lengths are not known": several,
+    }
+    nothing = f"none of its {seen} lines has an answer to diagnose"
+    return rows.found(questions, "think" if guessed else said.policy or "answer", notes, nothing)
 
 
 def _body(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -70,15 +75,3 @@ def _body(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return None
     body = reply.get("body")
     return body if isinstance(body, Mapping) else None
-
-
-def _notes(rows: Ungraded, said: Said, several: int) -> list[str]:
-    notes = ["it is read as the output of a batch"]
-    notes.append(f"{rows.rows} rows have neither a gold nor a verdict, so they are kept but not judged")
-    if rows.thoughts and not said.policy:
-        notes.append("answers hold thoughts, so the arm is read as think; pass --as to say otherwise")
-    if rows.failed:
-        notes.append(f"{rows.failed} rows failed and are left out; a failure is no wrong answer")
-    if several:
-        notes.append(f"{several} replies hold several answers and one token count; their lengths are not known")
-    return notes

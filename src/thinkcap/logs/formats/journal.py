@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -25,21 +25,27 @@ def recognise(log: Log) -> bool:
     return log.first.get("watch") == 1 and isinstance(log.first.get("answers"), list)
 
 
-def read(log: Log, questions: Questions, said: Said) -> Found:
-    """Answers that were sent; those of held requests are an arm `hold`, shadows beside what was sent `shadow`."""
-    arms = {name: Ungraded(log.name, log.memory) for name in ("", "hold", "shadow")}
-    torn = by_events = unread = 0
+def entries(log: Log) -> Iterator[tuple[int, Mapping[str, Any] | None]]:
+    """Its lines; None for one that is not whole, as a full disk or a power cut leaves it."""
     decode = msgspec.json.Decoder().decode
     for line, text in log.lines():
         try:
             entry = decode(text)
         except (ValueError, RecursionError):
             entry = None
-        answers = entry.get("answers") if isinstance(entry, Mapping) else None
-        if not isinstance(entry, Mapping) or not isinstance(answers, list):
-            # A full disk or a power cut leaves half a line.
+        whole = isinstance(entry, Mapping) and isinstance(entry.get("answers"), list)
+        yield line, entry if whole else None
+
+
+def read(log: Log, questions: Questions, said: Said) -> Found:
+    """Answers that were sent; those of held requests are an arm `hold`, shadows beside what was sent `shadow`."""
+    arms = {name: Ungraded(log.name, log.memory) for name in ("", "hold", "shadow")}
+    torn = by_events = unread = 0
+    for line, entry in entries(log):
+        if entry is None:
             torn += 1
             continue
+        answers = entry["answers"]
         name = f"{entry.get('id') or f'{log.name}:{line}'}"
         wanted = said.wants(name_of(entry.get("model")))
         if entry.get("arm") == "shadow":
@@ -58,14 +64,14 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
     if not any(rows.rows for rows in arms.values()):
         raise DataError(f"{log.name}: no answer in this journal yet; nothing to diagnose")
     failed = sum(rows.failed for rows in arms.values())
-    notes = [
-        *([f"{torn} lines are not whole and are left out"] if torn else []),
-        *([f"{failed} requests failed or were left by their client, and are no answers"] if failed else []),
-        *([f"{unread} replies were passed on and could not be read"] if unread else []),
-        *([f"{by_events} streams carried no usage; their pieces are taken for tokens"] if by_events else []),
-    ]
+    notes = {
+        f"{torn} lines are not whole and are left out": torn,
+        f"{failed} requests failed or were left by their client, and are no answers": failed,
+        f"{unread} replies were passed on and could not be read": unread,
+        f"{by_events} streams carried no usage; their pieces are taken for tokens": by_events,
+    }
     found = [arm for name, rows in arms.items() for arm in rows.arms(questions, name or said.policy or "answer")]
-    return Found(found, [f"{log.name}: {note}" for note in notes])
+    return Found(found, [f"{log.name}: {note}" for note, so in notes.items() if so])
 
 
 def _answered(entry: Mapping[str, Any], answer: Mapping[str, Any], alone: bool) -> SeenAnswer:

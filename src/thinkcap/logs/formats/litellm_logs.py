@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from thinkcap.core.errors import DataError
 from thinkcap.logs.answered import answered, count, name_of
 from thinkcap.logs.arms import Questions
 from thinkcap.logs.reading import Log
@@ -41,14 +40,12 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
             if said.wants(model):
                 seen = replace(one, model=model, text_seen=one.text != _LEFT_OUT)
                 rows.add(f"{row.get('litellm_call_id', line)}#{number}", seen, **_about(row))
-    if not rows.rows:
-        raise DataError(f"{log.name}: no call in it has an answer to diagnose")
-    notes = [
-        "it is read as LiteLLM's log",
-        f"{rows.rows} answers have no verdict, so they are kept but not judged",
-    ]
-    notes += [f"calls that failed, and are no answers: {rows.failed}"] if rows.failed else []
-    return Found(rows.arms(questions, said.policy or "answer"), [f"{log.name}: {note}" for note in notes])
+    notes = {
+        "it is read as LiteLLM's log": True,
+        f"{rows.rows} answers have no verdict, so they are kept but not judged": True,
+        f"calls that failed, and are no answers: {rows.failed}": rows.failed,
+    }
+    return rows.found(questions, said.policy or "answer", notes, "no call in it has an answer to diagnose")
 
 
 def _about(row: Mapping[str, Any]) -> dict[str, Any]:

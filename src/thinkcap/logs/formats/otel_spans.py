@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from thinkcap.core.errors import DataError
 from thinkcap.logs.answered import SeenAnswer, count, finish_of, name_of
 from thinkcap.logs.arms import Questions
 from thinkcap.logs.reading import Log, parsed
@@ -51,14 +50,15 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
                     counted += 1
                     one = replace(one, finish="length" if one.tokens >= cap else "stop")
                 rows.add(f"{log.name}:{line}:{number}", one, caller=service, cap=cap)
-    if not rows.rows:
-        raise DataError(f"{log.name}: no span in it is an answer of a model; wanted gen_ai.operation.name = chat")
-    notes = ["it is read as spans of OpenTelemetry, callers by service.name"]
-    notes += [f"{silent} spans hold no text, so whether those answers were empty is not known"] if silent else []
-    notes += [f"{counted} spans do not say how their answer ended: cut is what took max_tokens"] if counted else []
-    notes += [f"calls that failed, and are no answers: {rows.failed}"] if rows.failed else []
-    notes += [f"{other} spans are of other things and are left out"] if other else []
-    return Found(rows.arms(questions, said.policy or "answer"), [f"{log.name}: {note}" for note in notes])
+    notes = {
+        "it is read as spans of OpenTelemetry, callers by service.name": True,
+        f"{silent} spans hold no text, so whether those answers were empty is not known": silent,
+        f"{counted} spans do not say how their answer ended: cut is what took max_tokens": counted,
+        f"calls that failed, and are no answers: {rows.failed}": rows.failed,
+        f"{other} spans are of other things and are left out": other,
+    }
+    nothing = "no span in it is an answer of a model; wanted gen_ai.operation.name = chat"
+    return rows.found(questions, said.policy or "answer", notes, nothing)
 
 
 def _spans(row: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
