@@ -84,3 +84,15 @@ async def test_every_preset_runs_one_question(name: str, shared: Path, tmp_path:
     assert {arm.seed for arm in arms} == set(config.seeds)
     assert {arm.n for arm in arms} == {config.limit}
     assert diagnose(Records(arms)).rows == len(arms) * (config.limit or 0)
+
+
+async def test_cascades_meet_though_their_first_try_settled_everything(shared: Path, tmp_path: Path) -> None:
+    """No pass of thinking was seen, and yet both were to think with the same tokens."""
+    words = {"preset": "27b-seeds", "limit": 2, "data": str(shared / "data"), "out": str(tmp_path / "run")}
+    await run(from_options(StudyConfig(), words), engine=ScriptedEngine(lambda prompt: "\\boxed{4}"))
+    (made,) = diagnose(read([tmp_path / "run"])).comparisons.made
+    assert (made.matched_by, made.n) == ("stages", 6)
+    assert (made.first, made.second) == (
+        "iris(first=512,think=4096,answer=512)@5120",
+        "town(first=512,second=4096)@4608",
+    )

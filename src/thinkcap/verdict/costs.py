@@ -67,7 +67,9 @@ def _loss(row: AtBudget, *, detail: bool) -> Sentence:
     figures = named(found, "difference", "p_holm", "n", budget=row.budget, low=low, high=high)
     where, span = _where(row.budget), f"{points(low)} to {points(high)}"
     if not found.clear:
-        text = f"{where} makes no clear difference: {points(gap)} points ({span}; {small(found.p_holm)})"
+        # Each interval is of one comparison, the p of all: an interval without 0 may stand beside a large p.
+        alone = " by itself" if low > 0 or high < 0 else ""
+        text = f"{where} makes no clear difference: {points(gap)} points ({span}{alone}; {small(found.p_holm)})"
         if found.least_detectable is not None:
             text += f"; {times(found.n, 'question')} would show {points(found.least_detectable)} points or more"
     else:

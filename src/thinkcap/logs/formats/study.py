@@ -146,7 +146,7 @@ def _arms(
             seed=int(number["seed"][at]),
             failed=len(rows) - len(graded),
             options=options,
-            stages=_stages(table, graded, number.get("calls"), policy, budget),
+            stages=_planned(_stages(table, graded, number.get("calls"), policy, budget), options, budget),
             unreadable=int(text["verdict"].are("unreadable", graded).sum()),
             extra=columns,
         )
@@ -209,6 +209,18 @@ def _stages(
     answer = 0 if declared(policy).coupled else sum(seen.values()) or None
     rounds = None if think is None else sum(1 for name, _ in stages if name.rstrip("0123456789") == "think")
     return Stages(first, think, answer, rounds)
+
+
+def _planned(seen: Stages, options: Mapping[str, Any], budget: int) -> Stages:
+    """Passes that no question needed have the budgets of the policy's options, where all of it fits the cap."""
+    if seen.first is None:
+        return seen
+    said = {name: value for name, value in options.items() if type(value) is int}
+    think = said.get("think", said.get("second")) if seen.think is None else seen.think
+    answer = said.get("answer") if seen.answer is None else seen.answer
+    rounds = said.get("rounds", 1) if seen.rounds is None else seen.rounds
+    fits = think is not None and seen.first + rounds * (think + (answer or 0)) <= budget
+    return Stages(seen.first, think, answer, rounds) if fits else seen
 
 
 def _alike(arms: list[Arm]) -> list[Arm]:
