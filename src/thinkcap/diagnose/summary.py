@@ -18,6 +18,7 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replace_text
+from thinkcap.core.thinking import PLAIN
 from thinkcap.diagnose.pairs import compare
 from thinkcap.diagnose.runs import configurations
 from thinkcap.logs import read
@@ -223,11 +224,16 @@ def load_summary(folder: Path) -> dict[str, Any]:
         summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         for old in summary["cells"]:
             old |= {f"{now}_mean": old.pop(f"{was}_mean") for now, was in RENAMED.items() if f"{was}_mean" in old}
+        # Earlier runs do not say how thoughts were marked, or have no comparisons yet.
+        summary.setdefault("comparisons", [])
+        engine = summary.setdefault("provenance", {}).setdefault("engine", {})
+        for field, value in (("model", ""), ("open_tag", PLAIN.open_tag), ("close_tag", PLAIN.close_tag)):
+            engine.setdefault(field, value)
         msgspec.convert(summary, _Concluded)
         cells = {(c["task"], c["policy"], c["budget"]): (c["right"], c["graded"]) for c in summary["cells"]}
     except FileNotFoundError:
         raise DataError(f"no summary at '{path}'; wanted the folder of a finished study") from None
-    except (ValueError, KeyError, TypeError, RecursionError) as err:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as err:
         raise DataError(f"'{path}' is not a summary of a study: {err}") from err
     columns = read_columns(folder / "rows.parquet", ("task", "policy", "budget", "verdict"))
     tasks, policies, verdicts = (columns.text(name) for name in ("task", "policy", "verdict"))

@@ -56,7 +56,7 @@ def _notes(said: Spoken, width: int) -> list[str]:
 
 def _accuracies(found: Diagnosis) -> list[str]:
     return [
-        f"{a.name}: {percent(a.accuracy.value)} of {times(a.n, 'question')} right "
+        f"{a.name}: {percent(a.accuracy.value)} of {times(a.n, 'answer')} right "
         f"({percent(a.accuracy.low)} to {percent(a.accuracy.high)})"
         for f in found.findings
         for a in f.arms
