@@ -36,6 +36,19 @@ def content_hash(*parts: str) -> int:
     return int.from_bytes(digest, "big") or 1
 
 
+def collected(values: list[Any]) -> NDArray[Any]:
+    """Values of one column: truths and counts as such, whatever else as objects."""
+    if values and all(isinstance(v, bool) for v in values):
+        return np.asarray(values, dtype=np.bool_)
+    if values and all(isinstance(v, int) and abs(v) < 2**62 for v in values):
+        return np.asarray(values, dtype=np.int64)
+    column = np.empty(len(values), dtype=object)
+    # One by one: a list of lists would become a table.
+    for row, value in enumerate(values):
+        column[row] = value
+    return column
+
+
 class Questions:
     """Question ids as numbers, shared by all arms of one diagnosis, so that pairing is a sort of integers."""
 
@@ -214,18 +227,11 @@ def with_counted_end(arm: Arm) -> Arm:
     below = arm.below()
     if below is None or arm.budget is None or arm.tokens is None:
         return arm
-    rule = None
     if arm.flag is not None:
-        loose = arm.tokens < int(0.95 * arm.budget)
-        if np.array_equal(arm.flag, loose) and not np.array_equal(arm.flag, below):
-            rule = "tokens < int(0.95 b)"
-        elif np.array_equal(arm.flag, below):
-            rule = "tokens < b"
-        else:
-            rule = "unknown rule"
-    if arm.ended is not None:
-        return replace(arm, flag_rule=rule)
-    return replace(arm, ended=below, criterion=COUNTED, flag_rule=rule)
+        rules = {"tokens < b": below, "tokens < int(0.95 b)": arm.tokens < int(0.95 * arm.budget)}
+        said = (rule for rule, event in rules.items() if np.array_equal(arm.flag, event))
+        arm = replace(arm, flag_rule=next(said, "unknown rule"))
+    return arm if arm.ended is not None else replace(arm, ended=below, criterion=COUNTED)
 
 
 def by_flag(arm: Arm) -> Arm:

@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.arms import RIGHT, UNJUDGED, WRONG, Arm, Questions
+from thinkcap.logs.arms import RIGHT, UNJUDGED, WRONG, Arm, Questions, collected
 from thinkcap.logs.memory import Memory
 from thinkcap.logs.models import canonical
 from thinkcap.logs.reading import place, printable, refused, shown
@@ -122,7 +121,7 @@ class ArmBuilder:
         ended = None if None in self._ended else np.asarray(self._ended, dtype=np.bool_)
         flag = None if None in self._flag else np.asarray(self._flag, dtype=np.bool_)
         content = None if 0 in self._content else np.asarray(self._content, dtype=np.uint64)
-        extra = {k: _column(v) for k, v in self._extra.items() if len(v) == len(self._seen)}
+        extra = {k: collected(v) for k, v in self._extra.items() if len(v) == len(self._seen)}
         about = dict(self.about)
         logged = printable(str(about.pop("model", "")))
         return Arm(
@@ -142,14 +141,3 @@ class ArmBuilder:
             extra=extra,
             **about,
         )
-
-
-def _column(values: list[Any]) -> NDArray[Any]:
-    if values and all(isinstance(v, bool) for v in values):
-        return np.asarray(values, dtype=np.bool_)
-    if values and all(isinstance(v, int) and abs(v) < 2**62 for v in values):
-        return np.asarray(values, dtype=np.int64)
-    column = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        column[row] = value
-    return column

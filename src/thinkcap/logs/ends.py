@@ -32,10 +32,8 @@ def finished(reason: Any, file: str, line: object, column: str) -> bool | None:
     """True when the model ended by itself, False when a cap cut it, None when nothing was stored."""
     if reason is None or reason == "":
         return None
-    word = str(reason).strip().lower() if isinstance(reason, str) else ""
-    if word in STOPPED:
-        return True
-    if word in CUT:
-        return False
+    word = reason.strip().lower() if isinstance(reason, str) else ""
+    if word in STOPPED | CUT:
+        return word in STOPPED
     known = ", ".join(sorted(STOPPED | CUT))
     raise refused(file, line, column, f"finish reason {shown(reason)} is unknown; known: {known}")

@@ -17,7 +17,7 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.logs.answered import SeenAnswer
-from thinkcap.logs.arms import UNJUDGED, Arm, Questions
+from thinkcap.logs.arms import UNJUDGED, Arm, Questions, collected
 from thinkcap.logs.memory import Memory
 from thinkcap.logs.models import canonical
 from thinkcap.logs.said import Found
@@ -79,7 +79,7 @@ class Ungraded:
 
     def _arm(self, group: _Group, columns: Mapping[str, list[Any]], questions: Questions, policy: str) -> Arm:
         size = len(columns["question"])
-        extra = {name: _column(values) for name, values in columns.items() if name not in _OWN[:3]}
+        extra = {name: collected(values) for name, values in columns.items() if name not in _OWN[:3]}
         return Arm(
             policy,
             None,
@@ -96,11 +96,3 @@ class Ungraded:
 
 
 _OWN = ("question", "tokens", "ended", "empty", "tokens_think", "prompt_tokens")
-
-
-def _column(values: list[Any]) -> np.ndarray[Any, Any]:
-    if all(isinstance(v, (bool, int, float)) for v in values[:1]):
-        return np.asarray(values)
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column

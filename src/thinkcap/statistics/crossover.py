@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -145,17 +145,14 @@ def empirical_with_interval(
     ones = np.ones((1, len(logs)), dtype=np.int8)
     drawn = _crossings(logs, cells_of(np.concatenate((gaps, ones, -ones))).draws(draws, seed))
     low, high = percentile_interval(drawn, level)
-    return Empirical(
-        best.status,
-        best.last_losing,
-        best.first_paying,
-        best.point,
-        None if math.isinf(low) else float(2.0**low),
-        None if math.isinf(high) else float(2.0**high),
-        _where(low),
-        _where(high),
-        float(np.mean(drawn == np.inf)),
-        level,
+    return replace(
+        best,
+        low=None if math.isinf(low) else float(2.0**low),
+        high=None if math.isinf(high) else float(2.0**high),
+        low_is=_where(low),
+        high_is=_where(high),
+        beyond_share=float(np.mean(drawn == np.inf)),
+        level=level,
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, aligned, bools, chains, share
+from thinkcap.statistics.arrays import Bools, bools, chains, outcomes, share
 from thinkcap.statistics.paired import McNemar, mcnemar
 
 
@@ -127,27 +127,23 @@ def derivability(
     """Every row a cut chain, the same ones in every column; what was not run or looked for is None."""
     base = bools(extracted_right)
 
-    def column(values: ArrayLike) -> Bools:
-        found = bools(values)
-        aligned(extracted=base, control=found)
-        return found
+    def column(values: ArrayLike | None) -> Bools | None:
+        return None if values is None else outcomes(extracted=base, control=values)[1]
 
-    def mean(values: ArrayLike | None, rows: Bools | None = None) -> float | None:
-        if values is None:
-            return None
-        found = column(values) if rows is None else column(values)[rows]
-        return share(int(found.sum()), len(found))
+    def mean(found: Bools | None) -> float | None:
+        return None if found is None else share(int(found.sum()), len(found))
 
-    gold = None if gold_in_trace is None else column(gold_in_trace)
-    some = None if any_right is None else column(any_right) | base
+    gold, some = column(gold_in_trace), column(any_right)
+    with_gold, without_gold = (None, None) if gold is None else (base[gold], base[~gold])
+    some = None if some is None else some | base
     return Derivability(
         len(base),
         mean(gold),
-        None if gold is None else mean(base, gold),
-        None if gold is None else mean(base, ~gold),
+        mean(with_gold),
+        mean(without_gold),
         mean(some),
-        None if some is None else mean(base, some),
+        mean(None if some is None else base[some]),
         mean(base),
-        mean(without_trace),
-        mean(placebo),
+        mean(column(without_trace)),
+        mean(column(placebo)),
     )

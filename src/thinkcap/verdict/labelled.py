@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from thinkcap.diagnose.document import named
 from thinkcap.diagnose.labelled import Labelled
 from thinkcap.verdict.words import Sentence, percent, points, times
 
 
-def accuracy(found: Labelled) -> list[Sentence]:
+def accuracy(found: Labelled) -> Iterator[Sentence]:
     name = f"{found.model or 'Unnamed model'}{', held by a policy' if found.arm == 'hold' else ''}"
-    share, basis = (
-        found.accuracy,
-        f"{times(found.labels, 'label')}, which stand for {times(found.answers, 'answer')}",
-    )
+    share, span = found.accuracy, f"{points(found.accuracy.low)} to {points(found.accuracy.high)}"
+    basis = f"{times(found.labels, 'label')}, which stand for {times(found.answers, 'answer')}"
     if share.value is None:
-        text = (
-            f"{name}: {points(share.low)} to {points(share.high)} % of answers are right, as far as {basis} tell."
-        )
+        text = f"{name}: {span} % of answers are right, as far as {basis} tell."
     else:
-        span = f"{points(share.low)} to {points(share.high)}"
         text = f"{name}: {percent(share.value)} of answers are right ({span}), by {basis}."
-    said = [Sentence(text, named(share, "value", "low", "high", labels=found.labels, answers=found.answers))]
+    yield Sentence(text, named(share, "value", "low", "high", labels=found.labels, answers=found.answers))
     for one in found.strata:
-        if one.name == "empty" or not one.right.n:
-            continue
-        said.append(
-            Sentence(
+        if one.name != "empty" and one.right.n:
+            yield Sentence(
                 f"Of {_kind(one.name)} answers {percent(one.right.value)} are right "
                 f"({points(one.right.low or 0)} to {points(one.right.high or 0)}); {one.size} of "
                 f"{found.answers} are such.",
                 named(one, "name", "size", right=one.right.k, n=one.right.n),
             )
-        )
     missing = [f"{one.open} of the {_kind(one.name)} ones" for one in found.strata if one.open]
     if missing:
-        said.append(Sentence(f"Not labelled yet: {', '.join(missing)}; they are taken to be like the others."))
-    return said
+        yield Sentence(f"Not labelled yet: {', '.join(missing)}; they are taken to be like the others.")
 
 
 def _kind(stratum: str) -> str:

@@ -8,7 +8,7 @@ Words come last and decide nothing: every figure is one of the findings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from thinkcap.diagnose.diagnosis import Diagnosis
@@ -71,5 +71,5 @@ def say(found: Diagnosis) -> Spoken:
     return Spoken("\n".join(heads), tuple(advice), tuple(sentences), tuple(dict.fromkeys(notes)))
 
 
-def _about(topic: str, sentences: Sequence[Sentence]) -> list[Sentence]:
+def _about(topic: str, sentences: Iterable[Sentence]) -> list[Sentence]:
     return [replace(s, topic=topic) for s in sentences]

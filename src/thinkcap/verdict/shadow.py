@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from thinkcap.diagnose.document import named
 from thinkcap.diagnose.shadow import Shadowed
 from thinkcap.verdict.words import Sentence, percent, points, times
 
 
-def beside(found: Shadowed) -> list[Sentence]:
+def beside(found: Shadowed) -> Iterator[Sentence]:
     policies = " or ".join(found.policies) or "The policy"
     empty = found.empty
-    said = [
-        Sentence(
-            f"{found.model or 'Unnamed model'}: {policies} ran beside {times(found.pairs, 'answer')}. Of those "
-            f"sent {found.sent_empty} were empty, of the policy's {found.shadow_empty}: a difference of "
-            f"{points(empty.test.difference)} points ({points(empty.low)} to {points(empty.high)}).",
-            named(found, "pairs", "sent_empty", "shadow_empty", low=empty.low, high=empty.high),
-        )
-    ]
+    yield Sentence(
+        f"{found.model or 'Unnamed model'}: {policies} ran beside {times(found.pairs, 'answer')}. Of those "
+        f"sent {found.sent_empty} were empty, of the policy's {found.shadow_empty}: a difference of "
+        f"{points(empty.test.difference)} points ({points(empty.low)} to {points(empty.high)}).",
+        named(found, "pairs", "sent_empty", "shadow_empty", low=empty.low, high=empty.high),
+    )
     if found.tokens is not None:
         t = found.tokens
-        said.append(
-            Sentence(
-                f"What was sent took {t.sent:,.0f} tokens on average, the policy {t.shadow:,.0f}: "
-                f"{t.shadow - t.sent:+,.0f} ({t.low:+,.0f} to {t.high:+,.0f}).",
-                named(t, "pairs", "sent", "shadow", "low", "high"),
-            )
+        yield Sentence(
+            f"What was sent took {t.sent:,.0f} tokens on average, the policy {t.shadow:,.0f}: "
+            f"{t.shadow - t.sent:+,.0f} ({t.low:+,.0f} to {t.high:+,.0f}).",
+            named(t, "pairs", "sent", "shadow", "low", "high"),
         )
     same = found.same
     if same.n:
-        said.append(
-            Sentence(
-                f"Where both have an answer, {same.k} of {same.n} say the same ({percent(same.value)}; "
-                f"{points(same.low or 0)} to {points(same.high or 0)}). Which one is right, nobody has judged.",
-                {"same": same.k, "n": same.n},
-            )
+        yield Sentence(
+            f"Where both have an answer, {same.k} of {same.n} say the same ({percent(same.value)}; "
+            f"{points(same.low or 0)} to {points(same.high or 0)}). Which one is right, nobody has judged.",
+            {"same": same.k, "n": same.n},
         )
-    return said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from thinkcap.diagnose.document import named
@@ -49,39 +50,35 @@ def _money(part: Spent, whole: Spent) -> str:
     return f" and cost {part.money:,.2f} of {whole.money:,.2f}"
 
 
-def caps(found: Traffic) -> list[Sentence]:
+def caps(found: Traffic) -> Iterator[Sentence]:
     """The curve, and what share would end under other caps."""
     curve = found.curve
     if curve is None:
-        return [Sentence("No reply has both a token count and a finish reason, so lengths are not known.")]
+        yield Sentence("No reply has both a token count and a finish reason, so lengths are not known.")
+        return
     low, high = curve.quantile_interval()
     if curve.median is None:
         text = f"Fewer than half of the answers ended within {tokens(curve.last or 0)}, the longest seen."
     else:
         top = f"{high:,.0f}" if high is not None else f"beyond {curve.last:,.0f}"
         text = f"Half of the answers end within {tokens(curve.median)} ({low or 0:,.0f} to {top})."
-    said = [Sentence(text, named(curve, "median", "censored", "n", low=low, high=high))]
+    yield Sentence(text, named(curve, "median", "censored", "n", low=low, high=high))
     seen = [u for u in found.under if u.seen]
     telling = {u.cap for u in seen[-4:]}
-    said += [_under(u, detail=u.cap not in telling) for u in seen]
+    yield from (_under(u, detail=u.cap not in telling) for u in seen)
     running = 1 - curve.at(curve.last or 0)
     if curve.censored and running > 0:
-        said.append(
-            Sentence(
-                f"Beyond {tokens(curve.last or 0)} nothing was seen: {percent(running)} of answers would still be "
-                f"running there, and how they go on is not known.",
-                {"last": curve.last, "running": running},
-            )
+        yield Sentence(
+            f"Beyond {tokens(curve.last or 0)} nothing was seen: {percent(running)} of answers would still be "
+            f"running there, and how they go on is not known.",
+            {"last": curve.last, "running": running},
         )
     if curve.censored:
-        said.append(
-            Sentence(
-                "This takes answers that were cut early to go on like those that were not; where callers with "
-                "small caps ask for other things, read them one by one.",
-                detail=True,
-            )
+        yield Sentence(
+            "This takes answers that were cut early to go on like those that were not; where callers with "
+            "small caps ask for other things, read them one by one.",
+            detail=True,
         )
-    return said
 
 
 def _under(u: UnderCap, *, detail: bool) -> Sentence:
@@ -113,43 +110,32 @@ def _span(share: Proportion) -> str:
     return f" ({percent(share.value)}; {points(share.low or 0)} to {points(share.high or 0)})"
 
 
-def advice(found: Traffic, *, labelled: bool = False) -> list[Sentence]:
+def advice(found: Traffic, *, labelled: bool = False) -> Iterator[Sentence]:
     """What to do, and what is missing for more."""
-    said = []
-    if found.lost.k and found.curve is not None:
-        if found.enough is not None:
-            said.append(
-                Sentence(
-                    f"Give {found.model or 'this model'} {tokens(found.enough)}: surely {percent(_SURE)} of "
-                    f"answers end within them.",
-                    {"cap": found.enough},
-                )
-            )
-        else:
-            said.append(
-                Sentence(
-                    f"No cap that was seen surely lets {percent(_SURE)} of answers end; let some run further than "
-                    f"{tokens(found.curve.last or 0)} before you choose one."
-                )
-            )
+    if found.lost.k and found.curve is not None and found.enough is not None:
+        yield Sentence(
+            f"Give {found.model or 'this model'} {tokens(found.enough)}: surely {percent(_SURE)} of answers end "
+            f"within them.",
+            {"cap": found.enough},
+        )
+    elif found.lost.k and found.curve is not None:
+        yield Sentence(
+            f"No cap that was seen surely lets {percent(_SURE)} of answers end; let some run further than "
+            f"{tokens(found.curve.last or 0)} before you choose one."
+        )
     if found.empty.k:
-        said.append(
-            Sentence(
-                "Where the cap must stay: `thinkcap serve` ends the thought in time and answers within the same "
-                "tokens, so no answer is empty."
-            )
+        yield Sentence(
+            "Where the cap must stay: `thinkcap serve` ends the thought in time and answers within the same "
+            "tokens, so no answer is empty."
         )
     if not labelled:
-        said.append(
-            Sentence(
-                "No answer here has a verdict, so accuracy is unknown. Label some: beside a column `gold` answers "
-                "are graded, and `thinkcap sample` draws those worth a label from a journal with texts."
-            )
+        yield Sentence(
+            "No answer here has a verdict, so accuracy is unknown. Label some: beside a column `gold` answers "
+            "are graded, and `thinkcap sample` draws those worth a label from a journal with texts."
         )
-    return said
 
 
-def simulated(found: Simulated) -> list[Sentence]:
+def simulated(found: Simulated) -> Iterator[Sentence]:
     """One cap for everybody beside what was: who ends, what it costs, and what is assumed."""
     u, n = found.under, found.answers
     was = percent(found.ended / n)
@@ -161,14 +147,11 @@ def simulated(found: Simulated) -> list[Sentence]:
     before, after = found.money(found.tokens), found.money(u.tokens * n)
     if before is not None and after is not None:
         cost += f", {after:,.2f} instead of {before:,.2f} for output"
-    said = [Sentence(text), Sentence(f"{cost}.")]
+    yield from (Sentence(text), Sentence(f"{cost}."))
     if u.open:
-        said.append(
-            Sentence(
-                f"{u.open} answers were cut before {tokens(u.cap)}: they are taken to go on like the others, with "
-                f"95 % intervals."
-            )
+        yield Sentence(
+            f"{u.open} answers were cut before {tokens(u.cap)}: they are taken to go on like the others, with "
+            f"95 % intervals."
         )
     if not u.seen:
-        said.append(Sentence("Nobody was seen to write so much: these are bounds, not estimates."))
-    return said
+        yield Sentence("Nobody was seen to write so much: these are bounds, not estimates.")
