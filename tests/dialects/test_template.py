@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from rarer import RARER
 from templates import TEMPLATES
+from wished import ARGUMENTS, SURROUNDINGS, WORDS
 
 from thinkcap.core.errors import DataError
 from thinkcap.dialects import Dialect, of_template
 
-KINDS = TEMPLATES | RARER
+KINDS = TEMPLATES | RARER | ARGUMENTS | WORDS | SURROUNDINGS
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -47,3 +50,55 @@ def test_all_before_the_answers_mark_is_thought() -> None:
     dialect = read("a request that marks only the answer")
     assert dialect.split("Two and three.\n[BEGIN FINAL ANSWER]\n5\n[END FINAL ANSWER]") == ("Two and three.", "5")
     assert dialect.split("Two and") == ("Two and", None)
+
+
+_PLAIN = TEMPLATES["a switch whose off is an empty thought"][0]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "\ufeff" + _PLAIN,
+        _PLAIN.encode("utf-8-sig"),
+        _PLAIN.replace("\n", "\r\n"),
+        [{"name": "tool_use", "template": "{{ messages }}"}, {"name": "default", "template": _PLAIN}],
+        {"rag": "{{ messages }}", "default": _PLAIN},
+        [{"name": "chat", "template": _PLAIN}],
+    ],
+    ids=["byte-order mark", "bytes", "line ends of Windows", "several by name", "mapping of names", "one by name"],
+)
+def test_a_template_is_read_whatever_it_is_stored_in(stored: object) -> None:
+    assert of_template(stored) == of_template(_PLAIN)
+
+
+def test_nothing_stored_is_a_model_that_does_not_think() -> None:
+    assert not any(of_template(stored).thinks for stored in (None, "", 5, [], [5], {"default": 3}))
+
+
+def test_levels_inside_a_mapping_are_sent_beside_what_else_is_in_it() -> None:
+    level = {"name": "reasoning.effort", "values": ["low", "high"]}
+    dialect = Dialect(thinking="switch", on={"reasoning": {"enabled": True}}, close_tag="</t>", effort=level)
+    assert dialect.switches("think", "low") == {"reasoning": {"enabled": True, "effort": "low"}}
+    assert dialect.on == {"reasoning": {"enabled": True}}
+    flag = Dialect(thinking="always", close_tag="</t>", effort={"name": "low_effort", "values": [True, False]})
+    assert flag.switches("think", "False") == {"low_effort": False}
+
+
+_MANY = " or ".join(f"'word {n}' in messages[0].content" for n in range(300))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% if " + _MANY + " %}<think>{% endif %}{{ messages[0].content }}",
+        "".join("{% if a" + f"{n}.b.c == 'x{n}' " + "%}{{ n }}{% endif %}" for n in range(100)),
+        "{% set a = b %}{% set b = a.c %}{% if a.c.d == 'x' %}1{% endif %}{{ messages[0].content }}",
+        "{{ x" + ".y" * 300 + " }}{{ messages[0].content }}",
+        "{% for i in range(10**9) %}{% endfor %}",
+        "{% if think.a == 'x' %}{{ 'a' * 10**9 }}{% endif %}{{ messages[0].content }}",
+    ],
+    ids=["many words", "many mappings", "names in a circle", "deep keys", "a long loop", "a long text"],
+)
+def test_a_hostile_template_ends_with_a_dialect_or_in_one_line(source: str) -> None:
+    with suppress(DataError):
+        of_template(source)

@@ -130,3 +130,22 @@ async def test_a_template_that_only_cuts_thoughts_out_leaves_it_to_the_name() ->
     assert (await found_dialect(cuts, model="DeepSeek-R1-0528-Qwen3-8B")).name == "deepseek-r1"
     plain = "{% for m in messages %}{{ m.content }}{% endfor %}"
     assert not (await found_dialect(plain, model="DeepSeek-R1-0528-Qwen3-8B")).thinks
+
+
+async def test_a_model_that_thinks_when_told_so_is_told_so() -> None:
+    by_word = replace(QWEN, on={}, off=None, on_by_message="deep thinking on", off_word_in="system", off_writes="")
+
+    async def render(messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
+        return "<think>\n" if "deep thinking on" in messages[0]["content"] else ""
+
+    speech = await Speech.found(render, by_word, "auto", PROMPTS)
+    assert (speech.switch, speech.opens) == ("native", True)
+    asked: Message = {"role": "user", "content": "Hi"}
+    assert speech.messages([asked], "think") == ({"role": "system", "content": "deep thinking on"}, asked)
+    assert speech.messages([asked], "nothink") == (asked,)
+
+
+async def test_a_template_that_only_its_server_understands_is_seen_through_its_renderings() -> None:
+    render = rendering("<think>\n", "<think>\n\n</think>\n\n")
+    assert (await found_dialect("{% own_tag %}", render=render)).found_by == "rendering"
+    assert (await found_dialect("{% own_tag %}", model="Qwen/Qwen3-8B")).found_by == "model name"

@@ -29,7 +29,7 @@ class SystemText:
 
     @cached_property
     def text(self) -> str:
-        return (self.prompt.single(**self._on) or "").partition(QUESTION)[0]
+        return self.prompt.on_text.partition(QUESTION)[0]
 
     @cached_property
     def marks(self) -> tuple[str, str] | None:

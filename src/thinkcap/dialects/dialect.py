@@ -16,6 +16,7 @@ from typing import Any, Literal
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.thinking import Delta, Marks, Parts, Splitter, parts
 from thinkcap.core.types import Mode, Sampling
+from thinkcap.dialects.arguments import given, nested
 from thinkcap.settings import inside, load
 
 Thinking = Literal["switch", "always", "prompted", "none"]
@@ -34,10 +35,12 @@ class Dialect:
     on: Mapping[str, Any] | None = None
     """Template arguments that turn thinking on."""
     off: Mapping[str, Any] | None = None
+    on_by_message: str | None = None
+    """Words in a message without which it does not think."""
     off_by_message: str | None = None
     """A word in a message that turns it off."""
     off_word_in: Literal["user", "system"] = "user"
-    """The message in which that word is looked for."""
+    """The message in which such words are looked for."""
     open_tag: str | None = None
     close_tag: str | None = None
     open: str | None = None
@@ -105,12 +108,16 @@ class Dialect:
         """Levels of effort, the lowest first, without one that turns thinking off; empty where there are none."""
         if not self.effort:
             return ()
-        off = (self.off or {}).get(self.effort["name"])
+        off = given(self.off or {}, self.effort["name"])
         return tuple(level for level in self.effort["values"] if level != off)
 
-    def switches(self, mode: Mode) -> dict[str, Any]:
-        """Template arguments for a mode; empty where nothing needs to be said."""
-        return dict((self.on if mode == "think" else self.off) or {})
+    def switches(self, mode: Mode, effort: str = "") -> dict[str, Any]:
+        """Template arguments for a mode and a level of effort in it; empty where nothing needs to be said."""
+        said = dict((self.on if mode == "think" else self.off) or {})
+        if not effort or not self.effort:
+            return said
+        level = next((value for value in self.effort["values"] if str(value) == effort), effort)
+        return nested({**said, self.effort["name"]: level})
 
     @property
     def opens_when_off(self) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 MARK = re.compile(r"<\|[^<>]*?\|>|<[^<>\s][^<>\n]{0,60}>|\[/?[A-Z][A-Z_ ]{1,30}\]|◁/?[^◁▷]{1,20}▷")
-THINKS = re.compile(r"think|thought|reason|inner|cot\b|reflect|scratch|analysis|deliberat", re.IGNORECASE)
+THINKS = re.compile(
+    r"think|thought|reason|inner|cot\b|reflect|scratch|analysis|deliberat|ponder|contemplat|monologue|rational",
+    re.IGNORECASE,
+)
 """Words that a mark around a thought has in it."""
 
 _OF_PARTS = re.compile(rf"(?:{MARK.pattern})(?=([^<>\n]{{1,30}})(?:{MARK.pattern}))")
@@ -45,6 +48,23 @@ def opening_of(mark: str) -> str | None:
 
 def pairs(opening: str, closing: str) -> bool:
     return closing_of(opening) == closing
+
+
+def closes(end: str) -> bool:
+    """Whether a prompt's end has a thought that is over."""
+    last = _last(end)
+    return bool(THINKS.search(last)) and pairs(opening_of(last) or "", last)
+
+
+def opens(end: str) -> bool:
+    """Whether a prompt's end begins a thought."""
+    last = _last(end)
+    return bool(THINKS.search(last)) and not closes(end)
+
+
+def _last(end: str) -> str:
+    """The mark that nothing follows."""
+    return next((m[0] for m in MARK.finditer(end) if not end[m.end() :].strip()), "")
 
 
 def laid_out(close: str, opened: str) -> str:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
-from typing import Any, Literal
+from typing import Any
 
 from thinkcap.dialects.conversations import ANSWER, QUESTION, SECOND
-from thinkcap.dialects.marks import MARK, THINKS, common_start, opening_of, pairs, thinking_at
+from thinkcap.dialects.marks import MARK, THINKS, closes, closing_of, common_start, thinking_at
+from thinkcap.dialects.reading import GIVEN
 from thinkcap.dialects.rendering import Template, user
+from thinkcap.dialects.wording import Said, Wording
 
 HISTORY = re.compile(r"history|past|preserve|keep|drop|clear|truncate|strip|content|instruction", re.IGNORECASE)
 """Arguments about earlier turns are no switches."""
@@ -23,11 +25,8 @@ _NO = frozenset(
 BUDGET = re.compile(r"budget|tokens", re.IGNORECASE)
 """Arguments that bound a thought."""
 _SOME = 512
-_GIVEN = frozenset(["messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"])
-"""Arguments that every renderer gives."""
 _END = 60
 """Characters in which a prompt's last mark stands."""
-_OFF_WORDS = ("/no_think", "/nothink", "/no_thinking", "detailed thinking off")
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Switching:
     def header(self) -> str:
         """What every generation prompt begins with, whatever the mode."""
         tails = []
-        for kwargs in ({}, *({name: value} for name, value in self._tries())):
+        for kwargs in ({}, *({name: value} for name, value in self._tries)):
             with_prompt = self.single(**kwargs)
             without = self.template.render([user(QUESTION)], prompt=False, **kwargs)
             if with_prompt is not None and without is not None and with_prompt.startswith(without):
@@ -70,6 +69,10 @@ class Switching:
             # The header is written unasked, and only the thought's mark comes with the prompt.
             return self._header_in_history
         shared = shared[:thought]
+        # Whatever it is called: a mark that off closes at once is the thought's.
+        ends = next((m for m in MARK.finditer(shared) if not shared[m.end() :].strip()), None)
+        if ends and any(t[ends.end() :].lstrip().startswith(closing_of(ends[0]) or "\0") for t in tails):
+            shared = shared[: ends.start()]
         # Two marks may begin alike: half a mark is none.
         begun = shared.rfind("<")
         return self._as_earlier(shared[:begun] if begun > shared.rfind(">") else shared)
@@ -96,17 +99,28 @@ class Switching:
         marks = [m[0] for m in MARK.finditer(behind.partition(SECOND)[0])]
         first = MARK.match(shared)
         if MARK.match(behind) and first and first[0] in marks and first[0] != shared:
-            return shared[first.end() :]
+            # The end of a turn is followed by what it is always followed by.
+            lines = common_start([shared[first.end() :], behind.partition(first[0])[2]])
+            return shared[first.end() + len(lines) - len(lines.lstrip()) :]
         return shared
 
-    def _tries(self) -> Iterator[tuple[str, Any]]:
-        for name in self.template.names:
+    @cached_property
+    def _tries(self) -> tuple[tuple[str, Any], ...]:
+        """Arguments and values that may change the prompt."""
+        return tuple(self._values())
+
+    def _values(self) -> Iterator[tuple[str, Any]]:
+        for name in self.template.reading.names:
             if self._may_switch(name):
-                said = [v for v in self.template.compared_with(name) if v is not None]
+                if (held := self.template.reading.holds(name)) and not _SWITCH.search(name):
+                    # Lists of wishes, of which thinking is one.
+                    yield from ((name, value) for value in ((), *((word,) for word in held)))
+                    continue
+                said = [v for v in self.template.reading.compared_with(name) if v is not None]
                 if not any(isinstance(v, str) for v in said) and _LEVELS.search(name):
                     # Whatever is said goes into a system text: the usual levels do.
                     said += [] if self._is_flag(name) else ["low", "medium", "high"]
-                usual = self.template.fallback(name)
+                usual = self.template.reading.fallback(name)
                 if said and isinstance(usual, str) and re.fullmatch(r"\w{1,12}", usual):
                     # A level that nothing is compared with, since it changes nothing.
                     said.append(usual)
@@ -119,12 +133,14 @@ class Switching:
 
     def _may_switch(self, name: str) -> bool:
         """By its name; else where it adds a mark of thinking to the end of the prompt, or takes one away."""
-        if HISTORY.search(name) or name in _GIVEN:
+        usual = self.template.reading.fallback(name)
+        if HISTORY.search(name) or name in GIVEN or (isinstance(usual, str) and MARK.search(usual)):
             return False
         if _SWITCH.search(name):
             return True
-        words = [v for v in self.template.compared_with(name) if isinstance(v, str)]
-        ends = [(self.single(**{name: value}) or "").rpartition(QUESTION)[2] for value in (True, False, *words)]
+        words = [v for v in self.template.reading.compared_with(name) if isinstance(v, str)]
+        tried = (True, False, *words, *((word,) for word in self.template.reading.holds(name)))
+        ends = [(self.single(**{name: value}) or "").rpartition(QUESTION)[2] for value in tried]
         return len({tuple(m for m in MARK.findall(end) if THINKS.search(m)) for end in ends}) > 1
 
     def _is_flag(self, name: str) -> bool:
@@ -136,7 +152,7 @@ class Switching:
     def switches(self) -> dict[str, dict[Any, str]]:
         """Arguments that change the prompt of a question, with what each value makes of it."""
         found: dict[str, dict[Any, str]] = {}
-        for name, value in self._tries():
+        for name, value in self._tries:
             text = self.single(**{name: value})
             if text is not None:
                 # True and 1 are one key of a dict; a template tells them apart.
@@ -166,6 +182,10 @@ class Switching:
 
     def _as_switch(self, name: str) -> Switch | None:
         texts = {_value(k): t for k, t in self.switches[name].items()}
+        if () in texts:
+            wish = next((v for v in texts if texts[v] != texts[()]), ())
+            chosen, none = {name: list(wish)}, {name: list[str]()}
+            return (Switch(none, chosen) if self._closes(texts[wish]) else Switch(chosen, none)) if wish else None
         offs = [v for v in texts if self._is_off(name, v, texts)]
         if any(isinstance(v, str) for v in offs):
             # An argument that knows a word for it takes False for some other word.
@@ -208,9 +228,7 @@ class Switching:
 
     def _closes(self, text: str) -> bool:
         """Whether a prompt ends with a thought that is over."""
-        end = self._end(text)
-        last = next((m[0] for m in MARK.finditer(end) if not end[m.end() :].strip()), "")
-        return bool(THINKS.search(last)) and pairs(opening_of(last) or "", last)
+        return closes(self._end(text))
 
     @staticmethod
     def _highest(words: list[str]) -> str | None:
@@ -225,30 +243,28 @@ class Switching:
     @cached_property
     def default(self) -> Any:
         if self.switch is None:
-            return "on"
+            return "off" if self.on_said else "on"
         on, off = self.single(**self.switch.on), self.single(**self.switch.off)
         return "on" if self.plain == on else "off" if self.plain == off else "neither"
 
     @cached_property
     def off_writes(self) -> str | None:
-        if self.switch is None and self.off_by_word is None:
+        if (off := self.off_text) is None:
             return None
-        off = (self.single(**self.switch.off) if self.switch else self.off_by_word) or ""
         return off.rpartition(self.header)[2] if self.header and self.header in off else ""
 
-    def opens(self, on: Mapping[str, Any], opened: str | None) -> bool:
-        text = self.single(**on) or ""
-        return bool(opened and opened.strip() and text.rstrip().endswith(opened.strip()))
+    def opens(self, opened: str | None) -> bool:
+        return bool(opened and opened.strip() and self.on_text.rstrip().endswith(opened.strip()))
 
     @cached_property
     def effort(self) -> Mapping[str, Any] | None:
         """The argument whose levels change the prompt of a model that thinks."""
         on = dict(self.switch.on) if self.switch else {}
         plain = self.single(**on)
-        for name in dict.fromkeys(n for n, _ in self._tries() if _LEVELS.search(n)):
-            fallback = self.template.fallback(name)
+        for name in dict.fromkeys(n for n, _ in self._tries if _LEVELS.search(n)):
+            fallback = self.template.reading.fallback(name)
             levels = []
-            for value in dict.fromkeys(v for n, v in self._tries() if n == name):
+            for value in dict.fromkeys(v for n, v in self._tries if n == name):
                 text = self.single(**{**on, name: value})
                 by_itself = self.single(**{name: value})
                 if text is not None and (text != plain or by_itself != self.plain or value == fallback):
@@ -261,31 +277,32 @@ class Switching:
         return None
 
     @cached_property
-    def off_word(self) -> str | None:
-        return next((word for word in _OFF_WORDS if word in self.template.source), None)
-
-    @property
-    def off_by_word(self) -> str | None:
-        """The prompt of a question whose message says the word, where that changes its end."""
-        return self._off_said[0]
-
-    @property
-    def off_word_in(self) -> Literal["user", "system"]:
-        """The message in which the word is looked for."""
-        return self._off_said[1]
+    def words(self) -> Wording:
+        return Wording(self.template, self._end)
 
     @cached_property
-    def _off_said(self) -> tuple[str | None, Literal["user", "system"]]:
-        word = self.off_word
-        if word is None:
-            return None, "user"
-        asked = [{"role": "system", "content": word}, user(QUESTION)]
-        for turns in ([user(f"{QUESTION} {word}")], [user(f"{word}{QUESTION}")], asked):
-            off = self.template.render(turns)
-            on = self.template.render([{**m, "content": m["content"].replace(word, "")} for m in turns])
-            if off is not None and on is not None and self._end(off) != self._end(on):
-                return off, "system" if turns is asked else "user"
-        return None, "user"
+    def off_said(self) -> Said | None:
+        """The word in a message that turns thinking off; an unusual one counts where no argument does it."""
+        return self.words.off if self.words.off_word or self.switch is None else None
+
+    @cached_property
+    def on_said(self) -> Said | None:
+        """The word in a message without which the model does not think."""
+        return self.words.on if self.switch is None and self.off_said is None else None
+
+    @cached_property
+    def on_text(self) -> str:
+        """The prompt of a question with thinking on."""
+        if self.on_said:
+            return self.on_said.prompt
+        return self.single(**(self.switch.on if self.switch else {})) or ""
+
+    @cached_property
+    def off_text(self) -> str | None:
+        """The prompt of a question with thinking off, where it can be turned off."""
+        if self.switch is not None:
+            return self.single(**self.switch.off) or ""
+        return self.off_said.prompt if self.off_said else self.plain if self.on_said else None
 
 
 def _key(value: Any) -> Any:

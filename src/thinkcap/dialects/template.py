@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from thinkcap.dialects.arguments import nested
 from thinkcap.dialects.completing import completed
 from thinkcap.dialects.conversations import ANSWER, QUESTION, SECOND, THOUGHT, said, shows
 from thinkcap.dialects.dialect import Dialect
@@ -30,22 +31,24 @@ def _read(template: Template) -> Dialect:
     switch, marks = prompt.switch, turns.marks
     if switch is None and (marks is None or not turns.is_thinking):
         return Dialect(on={}, header=prompt.header or None, off_writes="", found_by="template")
-    on = dict(switch.on) if switch else {}
+    on = nested(switch.on) if switch else {}
+    word = prompt.off_said or prompt.on_said
     opened, closed = marks or (None, None)
     # A template that leaves tool calls out writes only the end of the turn where one would stand.
     leaves_out = turns.tool_open is not None and turns.tool_open.strip() == (turns.end_of_turn or "").strip()
     made = Dialect(
-        thinking="switch" if switch or prompt.off_by_word else "prompted" if turns.asks else "always",
+        thinking="switch" if switch or word else "prompted" if turns.asks else "always",
         default=prompt.default,
         on=on,
-        off=dict(switch.off) if switch else None,
-        off_by_message=prompt.off_word,
-        off_word_in=prompt.off_word_in,
+        off=nested(switch.off) if switch else None,
+        on_by_message=prompt.on_said.word if prompt.on_said else None,
+        off_by_message=prompt.words.off_word or (prompt.off_said.word if prompt.off_said else None),
+        off_word_in=word.place if word else "user",
         open_tag=opened.strip() if opened else None,
         close_tag=closed.strip() if closed else None,
         open=opened,
         close=closed,
-        prompt_opens_when_on=prompt.opens(on, opened),
+        prompt_opens_when_on=prompt.opens(opened),
         off_writes=prompt.off_writes,
         answer_open=turns.answer[0],
         answer_close=turns.answer[1],
@@ -102,7 +105,7 @@ def _kept_by(template: Template, made: Dialect) -> Mapping[str, Any] | None:
     if not made.thought_fields or (made.history_keeps or {}).get("field"):
         return None
     turn = {"role": "assistant", "content": ANSWER, made.thought_fields[0]: THOUGHT}
-    for name in template.names:
+    for name in template.reading.names:
         if HISTORY.search(name) and re.search(r"think|reason", name, re.IGNORECASE):
             for value in (True, False):
                 given = {**(made.on or {}), name: value}

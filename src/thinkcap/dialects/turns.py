@@ -29,6 +29,9 @@ from thinkcap.dialects.switching import Switching
 NAMELESS_END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 """Stands for an end-of-sequence token that the caller did not name."""
 
+_UNMARKED = 60
+"""Characters of a mark that has no usual shape."""
+
 
 class Turns:
     """Turns of an assistant as one template writes them, asked once and kept."""
@@ -127,13 +130,17 @@ class Turns:
             opening = opening_of(tags[0][0])
             return (opening, tags[0][0]) if opening and closing_of(opening) == tags[0][0] else None
         inside = off[tags[0].end() : tags[-1].start()]
-        words = len(inside.rstrip("\n")) if inside.strip() else 0
+        # A word that stands right behind a mark is a part of it; other words are of the thought.
+        words = len(inside.rstrip("\n")) if re.fullmatch(r"\w+\s*", inside) else 0
         half = words + (len(inside) - words + 1) // 2
+        if inside.strip() and not words:
+            before, after = (len(inside) - len(inside.lstrip("\n")), len(inside) - len(inside.rstrip("\n")))
+            return off[: tags[0].end() + before], inside[len(inside) - after :] + off[tags[-1].start() :]
         return off[: tags[0].end()] + inside[:half], inside[half:] + off[tags[-1].start() :]
 
     def _prompt_extra(self, closed: str | None) -> str | None:
         """A sentence of the prompt that begins the thought, where earlier turns show only the thought's end."""
-        text = self.prompt.single(**(self.prompt.switch.on if self.prompt.switch else {})) or ""
+        text = self.prompt.on_text
         if not closed or not self.prompt.header or self.prompt.header not in text:
             return None
         extra = text.rpartition(self.prompt.header)[2]
@@ -142,7 +149,7 @@ class Turns:
     @cached_property
     def _prompt_opening(self) -> str | None:
         """The mark a prompt ends with when thinking is on."""
-        text = self.prompt.single(**(self.prompt.switch.on if self.prompt.switch else {})) or ""
+        text = self.prompt.on_text
         end = (
             text.rpartition(self.prompt.header)[2]
             if self.prompt.header and self.prompt.header in text
@@ -167,11 +174,16 @@ class Turns:
         else:
             first = MARK.search(until[:120])
             if first is None or until[: first.start()].strip():
-                return None
+                return self._unmarked(until, opened) if ANSWER in after else None
             end = first.end()
         while end < len(until) and until[end] == "\n":
             end += 1
         return until[:end]
+
+    @staticmethod
+    def _unmarked(between: str, opened: str | None) -> str | None:
+        """What stands between a thought and its answer where marks are of no usual shape."""
+        return between if opened and between.strip() and len(between) < _UNMARKED else None
 
     @cached_property
     def answer(self) -> tuple[str | None, str | None]:
@@ -203,7 +215,7 @@ class Turns:
     @property
     def _cut_out(self) -> tuple[str, str] | None:
         """Marks that the template cuts out of an answer it is given: the model writes them, nobody reads them."""
-        named = dict.fromkeys(m[0] for text in self.template.constants for m in MARK.finditer(text))
+        named = dict.fromkeys(m[0] for text in self.template.reading.constants for m in MARK.finditer(text))
         for mark in named:
             closing = closing_of(mark)
             if closing in named and closing and not THINKS.search(mark):
@@ -222,7 +234,7 @@ class Turns:
     @property
     def is_thinking(self) -> bool:
         """Marks alone prove nothing: some templates only cut thoughts out of earlier turns."""
-        shown = self._prompt_opening or self.turn or self.tool_turn or self.prompt.off_by_word
+        shown = self._prompt_opening or self.turn or self.tool_turn or self.prompt.off_said or self.prompt.on_said
         return bool(shown or self.asked.marks or self._effort_only)
 
     @property

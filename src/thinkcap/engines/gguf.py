@@ -20,6 +20,7 @@ from typing import Any
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.thinking import PLAIN
+from thinkcap.dialects import default_template
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9
@@ -178,7 +179,7 @@ def _facts(path: Path, values: Mapping[str, Any]) -> GgufFacts:
         context=number("context_length", 2048),
         cache_bytes=2 * number("block_count", 1) * kv_heads * (key + value),
         dtype=_FILE_TYPES.get(int(values.get("general.file_type", -1)), "mixed"),
-        template=str(values.get("tokenizer.chat_template", "")),
+        template=default_template(values.get("tokenizer.chat_template")),
         vocabulary=_vocabulary(values),
     )
 

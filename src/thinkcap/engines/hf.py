@@ -26,6 +26,7 @@ from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.scores import Scores, Unsure
 from thinkcap.core.types import Request, Sampling
+from thinkcap.dialects import default_template
 from thinkcap.engines.binding import constraints, fitting, grammar
 from thinkcap.engines.hf_batch import PREFILL, Batch, BatchJob, odds
 from thinkcap.engines.hf_cache import fits
@@ -75,7 +76,7 @@ async def open_engine(
     whole = int(getattr(config, "max_position_embeddings", 0) or 0)
     if context < 0 or (whole and context > whole):
         raise ConfigError(f"context is {context}; wanted 1 to {whole}, what '{folder.name}' was made for")
-    found = await found_dialect(str(tokenizer.chat_template), dialect, model=folder.name)
+    found = await found_dialect(default_template(tokenizer.chat_template), dialect, model=folder.name)
     words = HfWords(tokenizer, network.generation_config, found)
     speech = await Speech.found(words.render, found, nothink_by, prompts)
     close = await words.tokenize(found.marks.close_tag, False)

@@ -21,7 +21,7 @@ from thinkcap.core.errors import ConfigError, EngineGarbled, EngineRefused, Unsu
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import GREEDY, Mode, Question, Request
-from thinkcap.dialects import Dialect, chosen, of_model, of_show, recognised
+from thinkcap.dialects import Dialect, chosen, default_template, of_model, of_show, recognised
 from thinkcap.engines.calling import llama_server_calls, vllm_calls
 from thinkcap.engines.canary import Watched
 from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField
@@ -149,7 +149,7 @@ async def _facts(client: Client, base: str, name: str) -> _Facts:
             context=int(settings.get("n_ctx") or 0),
             concurrency=int(props.get("total_slots") or 1),
             version=f"llama-server {props.get('build_info', '')}".strip(),
-            template=str(props.get("chat_template", "")),
+            template=default_template(props.get("chat_template")),
             end=str(props.get("eos_token", "")),
         )
     context = int(entry.get("max_model_len") or 0)
@@ -158,7 +158,7 @@ async def _facts(client: Client, base: str, name: str) -> _Facts:
         if "version" in version and await _returns_ids(client, name):
             root = str(entry.get("root") or "")
             told = await _maybe(client, "/tokenizer_info")
-            template = str(told.get("chat_template") or "") or await asyncio.to_thread(_template_file, root)
+            template = default_template(told.get("chat_template")) or await asyncio.to_thread(_template_file, root)
             version_name = f"vllm {version['version']}"
             return _Facts("vllm", name, path, context, 64, version_name, template=template, root=root)
     shown = await _shown(client, name) if entry.get("owned_by") in ("library", "ollama") else None
@@ -172,11 +172,11 @@ def _template_file(root: str) -> str:
     folder = Path(root)
     try:
         if (folder / "chat_template.jinja").is_file():
-            return (folder / "chat_template.jinja").read_text(encoding="utf-8")
+            return default_template((folder / "chat_template.jinja").read_bytes())
         found = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("chat_template")
     except (OSError, ValueError, AttributeError):
         return ""
-    return found if isinstance(found, str) else ""
+    return default_template(found)
 
 
 async def _models(client: Client, prefix: str, named: bool) -> dict[str, Mapping[str, Any]]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from thinkcap.core.engine import SwitchWay
-from thinkcap.core.errors import ConfigError, Unsupported
+from thinkcap.core.errors import ConfigError, DataError, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Message, Mode, Request, Span
@@ -49,8 +49,8 @@ async def found_dialect(
     """The one that was asked for, else the template's, else what the server's own rendering or the name shows."""
     if mine := chosen(wanted):
         return mine
-    if template:
-        read = await asyncio.to_thread(_read_template, template)
+    read = await _read(template) if template else None
+    if read:
         known = None if read.thinks else of_model(model)
         # A template may know of thoughts only to cut them out of earlier turns; the name says who writes them.
         return known if known and known.close_tag and known.close_tag in template else read
@@ -58,6 +58,14 @@ async def found_dialect(
     if shown and shown.found_by == "rendering":
         return shown
     return of_model(model) or shown or Dialect(on={}, off_writes="", found_by="nothing shown")
+
+
+async def _read(template: str) -> Dialect | None:
+    """A server may understand a template that we cannot parse: then it is asked for what it renders."""
+    try:
+        return await asyncio.to_thread(_read_template, template)
+    except DataError:
+        return None
 
 
 async def _rendered(render: Render) -> Dialect | None:
@@ -114,21 +122,26 @@ class Speech:
 
     def switches(self, mode: Mode, effort: str = "") -> dict[str, Any]:
         """The template's arguments for a mode, and for a level of effort in it."""
-        level = {self.dialect.effort["name"]: effort} if effort and self.dialect.effort else {}
-        return {**self.dialect.switches(mode), **level}
+        return self.dialect.switches(mode, effort)
 
     def messages(self, messages: Sequence[Message], mode: Mode) -> tuple[Message, ...]:
         """Where no argument switches, a word or a wish stands at the end of the last message the user sent."""
         if self.switch == "native":
-            by_word = not self.dialect.off and mode == "nothink" and self.dialect.off_by_message
-            if by_word and self.dialect.off_word_in == "system":
-                return _instructed(messages, by_word)
-            return _said(messages, by_word) if by_word else tuple(messages)
+            word = self._word(mode)
+            if word and self.dialect.off_word_in == "system":
+                return _instructed(messages, word)
+            return _said(messages, word) if word else tuple(messages)
         if self.switch != "prompt":
             return tuple(messages)
         return _said(
             messages, self.prompts.think_by_prompt if mode == "think" else self.prompts.no_think_by_prompt
         )
+
+    def _word(self, mode: Mode) -> str | None:
+        """What a message must say for a mode that no argument gives."""
+        if mode == "think":
+            return None if self.dialect.on else self.dialect.on_by_message
+        return None if self.dialect.off else self.dialect.off_by_message
 
     def block(self, mode: Mode) -> str:
         """What follows the generation prompt so that the thought is over before it began."""

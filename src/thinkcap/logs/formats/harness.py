@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import DataError
+from thinkcap.dialects import default_template
 from thinkcap.logs.arms import Arm, Questions
 from thinkcap.logs.reading import Log, printable, refused
 from thinkcap.logs.rows import Heading, read_rows
@@ -36,7 +37,7 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
     filters = list(dict.fromkeys(_filter(row) for _, row in log.objects()))
     results = _results_beside(log.path)
     model = str(results.get("model_name") or results.get("model_source") or said.only or "")
-    template = str(results.get("chat_template") or "")
+    template = default_template(results.get("chat_template"))
     heading = Heading(log.name, about={"model": model, "task": _task_of(log.path)}, template=template)
     some = [_first(row.get("resps")) for _, row in islice(log.objects(), _LOOKED_AT)]
     marked = thoughts(said.dialect, template, model, some)
