@@ -111,13 +111,67 @@ def test_whole_and_stream_agree_however_the_text_is_cut(data: st.DataObject) -> 
     dialect = data.draw(st.sampled_from(THINKING), label="dialect")
     marks = dialect.marks
     pieces = [marks.open_tag, marks.close_tag, *marks.wrappers, *marks.ends, *marks.calls]
-    pieces += [m[: len(m) // 2] for m in pieces] + ["\n", " ", "a", "5", "<", "[", "◁"]
+    pieces += [*marks.tails, *marks.call_ends]
+    pieces += [m[: len(m) // 2] for m in pieces] + ["\n", " ", "a", "5", "<", "[", "◁", "```\n", "``"]
     text = "".join(data.draw(st.lists(st.sampled_from([p for p in pieces if p]), max_size=10), label="text"))
     mode: Mode = data.draw(st.sampled_from(["think", "nothink"]))
     opened, closed = data.draw(st.booleans()), data.draw(st.booleans())
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=len(text))))
     thought, answer = dialect.split(text, mode=mode, opened=opened, closed=closed)
     assert streamed(dialect, text, cuts, mode, opened, closed) == (thought or "", answer or "")
+
+
+@pytest.mark.parametrize("dialect", THINKING, ids=lambda d: d.name)
+def test_whole_and_stream_agree_at_every_single_cut(dialect: Dialect) -> None:
+    opened = dialect.prompt_opens_when_on
+    again = f"{dialect.marks.header}{dialect.open or ''}Again.{dialect.close}{dialect.answer_open or ''}"
+    answer = f"Five:\n```\n{dialect.open_tag}\n```\n"
+    text = written(dialect, "Two and three.", answer) + (dialect.end_of_turn or "")
+    called = written(dialect, "Look.", None) + f"{dialect.close}{dialect.tool_open or ''}f(){again}It is 5."
+    for whole in (text, called, written(dialect, "Two.", "Five.") + again + "Six."):
+        thought, said = dialect.split(whole, opened=opened)
+        for cut in range(len(whole) + 1):
+            assert streamed(dialect, whole, [cut], "think", opened, False) == (thought or "", said or ""), cut
+        each = list(range(len(whole)))
+        assert streamed(dialect, whole, each, "think", opened, False) == (thought or "", said or "")
+
+
+QWEN, GRANITE = named("qwen3"), named("granite-3.3")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "thought", "answer"),
+    [
+        (QWEN, "<think>a</think>See:\n```\n<think>\nb\n```\nThat.", "a", "See:\n```\n<think>\nb\n```\nThat."),
+        (QWEN, "<think>a</think>```\nx\n```\n<think>b</think>5", "a\nb", "```\nx\n```\n5"),
+        (QWEN, "<think>a</think>5<|im_end|>", "a", "5"),
+        (QWEN, "<think>a</think>5<|im_end|>\n", "a", "5"),
+        (QWEN, "<think>a</think>Write <|im_end|> to end.", "a", "Write <|im_end|> to end."),
+        (QWEN, "<think>a<think>b</think>5", "a<think>b", "5"),
+        (QWEN, "<think>a</think><think>b</think>5", "a\nb", "5"),
+        (QWEN, "<think>a</thi", "a</thi", None),
+        (QWEN, "<thi", "", None),
+        (GRANITE, "<think>a</think><response>5</response>", "a", "5"),
+        (GRANITE, "<think>a</think><response>Use <response> and </response> here.</response>\n", "a",
+         "Use <response> and </response> here."),
+        (GRANITE, "<think>a</think>Write <response>.", "a", "Write <response>."),
+        (named("gpt-oss"), "<|channel|>analysis<|message|>a<|end|>"
+         "<|start|>assistant<|channel|>final<|message|>5<|return|>", "a", "5"),
+    ],
+    ids=["an opening in a block of code", "a thought behind a block of code", "the end of the turn",
+         "a line behind it", "a word about it", "a thought opened twice", "two thoughts side by side",
+         "a close cut in two", "an opening cut in two", "a wrapper", "a wrapper quoted", "a wrapper as a word",
+         "channels with their end"],
+)  # fmt: skip
+def test_strange_texts_are_parted(dialect: Dialect, text: str, thought: str, answer: str | None) -> None:
+    assert dialect.split(text) == (thought, answer)
+
+
+def test_a_thought_behind_a_call_is_a_thought_and_the_call_is_kept() -> None:
+    call = '<tool_call>\n{"name": "f", "arguments": {"text": "\\n<think>"}}\n</tool_call>'
+    parts = named("qwen3").parts(f"<think>Look.</think>One moment.{call}\n<think>Now I know.</think>It is 5.")
+    assert (parts.thought, parts.answer) == ("Look.\nNow I know.", "One moment.It is 5.")
+    assert parts.calls == f"{call}\n"
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,10 @@ class Marks:
     """The marks are control tokens: nobody quotes them, a thought may begin anywhere, not only on a new line."""
     header: str = ""
     """What each message of a turn begins with, where there are several: a later thought has it before its mark."""
+    tails: tuple[str, ...] = ()
+    """Markup if nothing follows it, and words of the answer otherwise: its closing mark, the end of the turn."""
+    call_ends: tuple[str, ...] = ()
+    """What ends a tool call, behind which another thought may begin."""
 
     @cached_property
     def without_calls(self) -> Marks:
@@ -78,7 +82,7 @@ class Marks:
 
     @cached_property
     def _in_answer(self) -> _Search:
-        return _Search((*self.openings, self.close_tag, *self.wrappers, *self.calls))
+        return _Search((*self.openings, self.close_tag, *self.wrappers, *self.calls, *self.tails))
 
     @cached_property
     def openings(self) -> tuple[str, ...]:
@@ -251,6 +255,36 @@ class _Search:
 
 
 @dataclass
+class _Fence:
+    """Whether the next line of an answer stands in a block of code, where marks are quoted.
+
+    >>> _Fence().after("See:\\n```\\n"), _Fence().after("```\\na\\n```\\n")
+    (True, False)
+    """
+
+    inside: bool = False
+    _line: str = ""
+
+    def read(self, text: str) -> None:
+        line, *more = text.split("\n")
+        self._line = (self._line + line)[:_FENCED]
+        for line in more:
+            self.inside ^= self._line.lstrip().startswith(("```", "~~~"))
+            self._line = line[:_FENCED]
+
+    def after(self, text: str) -> bool:
+        then = _Fence(self.inside, self._line)
+        then.read(text)
+        return then.inside
+
+
+_CALL_END = 80
+"""Characters in which a call's closing mark and the white space behind it stand."""
+_FENCED = 8
+"""Characters of a line that show whether it begins or ends a block of code."""
+
+
+@dataclass
 class _Reader:
     """A machine that is fed text in pieces of any size and decides nothing before it can be sure.
 
@@ -282,6 +316,11 @@ class _Reader:
     _new_line: bool = True
     """What comes next begins a line."""
     _thought_sent: bool = False
+    _tailed: bool = False
+    """What waits is markup unless a word follows it."""
+    _fence: _Fence = field(default_factory=_Fence)
+    _called: str = ""
+    """The end of the tool call so far."""
 
     def __post_init__(self) -> None:
         self.thought_seen = self.opened and not self.closed
@@ -294,7 +333,7 @@ class _Reader:
 
     def finish(self) -> None:
         self._run(final=True)
-        if self._state == "answer" and self._waiting:
+        if self._state == "answer" and self._waiting and not self._tailed:
             self.send("answer", self._waiting)
             self._waiting = ""
 
@@ -359,11 +398,15 @@ class _Reader:
         if self._state == "thought":
             return True
         if self._state == "call":
-            # Arguments may quote anything but control tokens.
-            return self.marks.control and mark in self.marks.openings
-        if mark in self.marks.wrappers or mark in self.marks.calls or self.marks.control:
+            # Arguments may quote anything but control tokens; behind a whole call they are over.
+            over = (self._called + self._held[at:place]).rstrip().endswith(self.marks.call_ends or ("\0",))
+            return mark in self.marks.openings and (self.marks.control or over)
+        if mark in self.marks.calls or mark in self.marks.tails or self.marks.control:
             return True
         before = self._held[at:place]
+        if mark in self.marks.wrappers:
+            # Behind the first word of an answer it is a word itself.
+            return bool(self.marks.header) or (self._fresh and not before.strip())
         if mark == self.marks.close_tag:
             # A close that nothing opened stands before the answer.
             return self._fresh and not before.strip()
@@ -371,7 +414,8 @@ class _Reader:
             # We closed the thought ourselves: what follows is the answer, whatever it looks like.
             return False
         _, broken, line = before.rpartition("\n")
-        return not line.strip() and (bool(broken) or self._new_line)
+        begins = not line.strip() and (bool(broken) or self._new_line)
+        return begins and not self._fence.after(before)
 
     def _met(self, mark: str, end: int) -> int:
         if self._state == "thought":
@@ -387,21 +431,30 @@ class _Reader:
             self._waiting = "\n" if self._thought_sent else ""
         elif mark in self.marks.calls:
             self._enter("call", trims=False)
+            self._called = mark
             self.send("call", mark)
+        elif mark in self.marks.tails:
+            self._waiting, self._tailed, self._new_line = self._waiting + mark, True, True
         else:
             self._waiting, self._trims, self._new_line = "", True, True
         return end
 
     def _enter(self, state: str, trims: bool) -> None:
         self._state, self._trims, self._fresh, self._new_line, self._waiting = state, trims, True, True, ""
+        self._tailed, self._fence = False, _Fence()
         self.answer_seen = self.answer_seen or state == "answer"
 
     def _put(self, text: str) -> None:
         """Send text of the present part, less the line ends that are layout."""
         if self._state == "call":
             if text:
+                self._called = (self._called + text)[-_CALL_END:]
                 self.send("call", text)
             return
+        if self._tailed and not text.strip():
+            self._waiting += text
+            return
+        self._tailed = False
         if self._trims:
             text = text.lstrip("\n")
         if not text:
@@ -409,6 +462,8 @@ class _Reader:
         self._trims = False
         _, broken, line = text.rpartition("\n")
         self._new_line = not line.strip() and (bool(broken) or self._new_line)
+        if self._state == "answer" and not self.marks.control:
+            self._fence.read(text)
         text = self._waiting + text
         self._waiting = ""
         if self._state == "thought" or self.marks.wrappers:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.thinking import Delta, Marks, Parts, Splitter, parts
 from thinkcap.core.types import Mode, Sampling
 from thinkcap.dialects.arguments import given, nested
+from thinkcap.dialects.marks import closing_of
 from thinkcap.settings import inside, load
 
 Thinking = Literal["switch", "always", "prompted", "none"]
@@ -144,6 +146,10 @@ class Dialect:
             wrappers += (self.close_tag,)
         if control and wrappers:
             wrappers += _texts(self.turn_close)
+        tails = () if control or header else _texts(self.answer_close)
+        ended = (self.end_of_turn or "").strip()
+        if _ENDS.fullmatch(ended) and ended not in (opening, self.close_tag.strip(), *wrappers, *calls):
+            tails += (ended,)
         return Marks(
             opening,
             self.close_tag.strip(),
@@ -152,6 +158,8 @@ class Dialect:
             calls=calls,
             control=control,
             header=header,
+            tails=tails,
+            call_ends=tuple(end for call in calls if (end := closing_of(call))),
         )
 
     @property
@@ -203,6 +211,10 @@ class Dialect:
         """A thought that is over before it began, for models without a switch of their own."""
         opening, closing = self.open or self.open_tag or "", self.close or self.close_tag or ""
         return closing if self.prompt_opens_when_on else opening + closing
+
+
+_ENDS = re.compile(r"<[^<>\s]+>|\[[^\[\]\s]+\]")
+"""An end of turn that can be told from words."""
 
 
 def _texts(*marks: str | None) -> tuple[str, ...]:

@@ -56,6 +56,9 @@ class Thoughts:
         """Without the markup that some models write around an answer."""
         for mark in self.marks.wrappers:
             answer = answer.replace(mark, "")
+        for mark in self.marks.tails:
+            if answer.rstrip().endswith(mark):
+                answer = answer.rstrip().removesuffix(mark)
         return answer.strip() if self.marks.wrappers else answer
 
 
