@@ -13,7 +13,7 @@ from thinkcap.dialects.conversations import ANSWER, QUESTION, SECOND
 from thinkcap.dialects.marks import MARK, THINKS, closes, closing_of, common_start, thinking_at
 from thinkcap.dialects.reading import GIVEN
 from thinkcap.dialects.rendering import Template, user
-from thinkcap.dialects.wording import Said, Wording
+from thinkcap.dialects.wording import SwitchWord, Wording
 
 HISTORY = re.compile(r"history|past|preserve|keep|drop|clear|truncate|strip|content|instruction", re.IGNORECASE)
 """Arguments about earlier turns are no switches."""
@@ -281,12 +281,12 @@ class Switching:
         return Wording(self.template, self._end)
 
     @cached_property
-    def off_said(self) -> Said | None:
+    def off_said(self) -> SwitchWord | None:
         """The word in a message that turns thinking off; an unusual one counts where no argument does it."""
         return self.words.off if self.words.off_word or self.switch is None else None
 
     @cached_property
-    def on_said(self) -> Said | None:
+    def on_said(self) -> SwitchWord | None:
         """The word in a message without which the model does not think."""
         return self.words.on if self.switch is None and self.off_said is None else None
 

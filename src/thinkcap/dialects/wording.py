@@ -19,7 +19,7 @@ _PARTS = frozenset(["user", "system", "assistant", "tool", "function", "develope
 """Roles and kinds of contents, which every template looks for."""
 
 
-class Said(NamedTuple):
+class SwitchWord(NamedTuple):
     word: str
     prompt: str
     """What the template makes of a question with the word."""
@@ -38,31 +38,31 @@ class Wording:
         return next((word for word in _USUAL if word in self.template.source), None)
 
     @cached_property
-    def off(self) -> Said | None:
+    def off(self) -> SwitchWord | None:
         """The word that ends the prompt with a thought that is over, or with none where there was one."""
         if self.off_word is not None:
             return next((said for said, _ in self._tried(self.off_word)), None)
         return next((said for said, bare in self._rarer if self._ends(said.prompt, bare)), None)
 
     @cached_property
-    def on(self) -> Said | None:
+    def on(self) -> SwitchWord | None:
         """The word without which the prompt has no thought, or one that is over."""
         return next((said for said, bare in self._rarer if self._ends(bare, said.prompt)), None)
 
     @cached_property
-    def _rarer(self) -> list[tuple[Said, str]]:
+    def _rarer(self) -> list[tuple[SwitchWord, str]]:
         words = [w for w in self.template.reading.words if w.strip() not in _PARTS and not MARK.search(w)]
         return [tried for word in words for tried in self._tried(word)]
 
-    def _tried(self, word: str) -> list[tuple[Said, str]]:
+    def _tried(self, word: str) -> list[tuple[SwitchWord, str]]:
         """Prompts that end otherwise for the word, and how they end without it."""
-        found: list[tuple[Said, str]] = []
+        found: list[tuple[SwitchWord, str]] = []
         asked: list[dict[str, Any]] = [{"role": "system", "content": word}, user(QUESTION)]
         for turns in ([user(f"{QUESTION} {word}")], [user(f"{word}{QUESTION}")], asked):
             said = self.template.render(turns)
             bare = self.template.render([{**m, "content": m["content"].replace(word, "")} for m in turns])
             if said is not None and bare is not None and self._end(said) != self._end(bare):
-                found.append((Said(word, said, "system" if turns is asked else "user"), bare))
+                found.append((SwitchWord(word, said, "system" if turns is asked else "user"), bare))
         return found
 
     def _ends(self, off: str, on: str) -> bool:
