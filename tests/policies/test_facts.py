@@ -74,7 +74,7 @@ SRC = Path(__file__).parents[2] / "src" / "thinkcap"
 NAMES = set(POLICIES) - set(get_args(Mode))
 OWN = (
     *("policies/", "paper/", "engines/"),
-    *("study/cascades.py", "study/rivals.py", "calibrate/allocation.py", "study/pace.py"),
+    *("study/cascades.py", "study/rivals.py", "calibrate/allocation.py"),
 )
 """The policies themselves, the paper's tables, and who plans studies and names what is run in them. Engines know
 no policies: `auto` and `native` are their own words."""

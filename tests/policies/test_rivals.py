@@ -292,6 +292,7 @@ def test_eat_worked_out() -> None:
     assert done.answer.notes["trials"] == 3
     assert done.answer.notes["stopped"] == len("a\n\nb\n\nc\n\n") + 1
     assert done.answer.notes["trial_tokens"] == 3 * (FORCED + 1)
+    assert done.charged - done.answer.notes["trial_tokens"] == len("a\n\nb\n\nc\n\n") + 1 + CLOSE + 7
 
 
 def test_an_empty_paragraph_is_none() -> None:

@@ -141,6 +141,8 @@ def test_a_longer_sample_is_cut_where_it_can_no_longer_count() -> None:
     assert (done.answer.text or "").strip() == "#### 5"
     # The bar is the first thought with its marks, and twenty tokens for an answer.
     assert [s.completion.tokens for s in done.steps] == [4 + 6 + 1, 4 + 20]
+    # The authors count thoughts; here the winner's answer is charged too.
+    assert done.charged - (6 + 1) == sum(s.completion.think_tokens for s in done.steps) == 4 + 24
 
 
 def test_effort_reaches_samples_side_by_side() -> None:

@@ -14,13 +14,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import get_args
 
 import numpy as np
 
-from thinkcap.policies.registry import PolicySpec
+from thinkcap.core.types import Mode
+from thinkcap.policies.registry import POLICIES, PolicySpec, declared
 from thinkcap.statistics.arrays import Bools, Floats, Ints
 
-CUTS: Mapping[str, str] = {"nothink": "nothink", "think": "think", "think[heuristic]": "think"}
+CUTS: Mapping[str, str] = {
+    name: declared(name).plain
+    for name in POLICIES
+    # By their names first: to ask all would import them all.
+    if name.partition("[")[0] in get_args(Mode) and declared(name).plain
+}
 """Policies that are nothing but a cut of one mode's trace: a generation at the largest budget serves them all."""
 _HALF_LIFE_S = 10.0
 
