@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from thinkcap.cli import main
 from thinkcap.core.errors import ConfigError
 from thinkcap.diagnose.diagnosis import Diagnosis, diagnose
+from thinkcap.diagnose.summary import load_summary
 from thinkcap.logs.arms import Records
 from thinkcap.report.material import Material, load
 from thinkcap.report.tables import TABLES, make, make_all
 from thinkcap.report.tables.render import as_csv, latex, markdown
+from thinkcap.shown import result_text
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +172,19 @@ def test_wall_time_of_a_log_that_stores_it(tmp_path: Path) -> None:
     assert row.cells[:4] == ("think@128", 128, 4, 4)
     assert row.cells[4:6] == (2.0, 2.0)
     assert row.cells[7] == 20.0
+
+
+def test_study_diagnosis_and_report_print_one_p(
+    run: Path, material: Material, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diagnose", str(run), "--json"]) == 0
+    diagnosed = json.loads(capsys.readouterr().out)["comparisons"]
+    summary = load_summary(run)
+    assert summary["comparisons"] == diagnosed
+    table = make("comparisons", material)
+    columns = zip(*(table.column(name) for name in ("first", "second", "p (Holm)")), strict=True)
+    reported = {(first, second): p for first, second, p in columns}
+    assert reported == {(c["first"], c["second"]): c["p_holm"] for c in diagnosed}
+    printed = re.findall(r"p=(\S+)", result_text(summary, run))
+    assert len(printed) > 10
+    assert set(printed) <= {f"{c['p_holm']:.2g}" for c in diagnosed}
