@@ -132,6 +132,21 @@ SUITES = (
         markdown=True,
     ),
     Suite(
+        "rows",
+        "going on with a study of millions of rows, reporting and calibrating it: time and memory grow as the rows",
+        "bench/rows.py --rows {3200000}",
+        60,
+        "docs/study.md",
+    ),
+    Suite(
+        "runner",
+        "rows a second of one core where the model costs nothing",
+        "bench/runner.py --questions {2000}",
+        10,
+        "docs/study.md",
+        markdown=True,
+    ),
+    Suite(
         "clients",
         "clients of all kinds get their answers, on the bundled model, llama.cpp's server and vLLM",
         "bench/clients.py",

@@ -41,9 +41,11 @@ _CPU_FLOWS, _GPU_FLOWS = 16, 128
 _BATCHINGS = ("auto", "lanes", "batch", "waves")
 _TURN_S = 1e-4
 """How long another thread may keep the interpreter from the model's, which gives it up at every call into torch.
-With Python's own 5 ms it made half as many such calls beside a busy loop."""
-_OUTSIDE = ("linear", "mamba", "conv", "recurrent")
+`bench/switching.py` prints how many such calls it makes beside a busy thread, with this and with Python's 5 ms."""
+_OUTSIDE = ("linear", "mamba", "conv", "recurrent", "hybrid")
 """Kinds of layers without a cache of keys and values that could be moved and joined."""
+_STEP_ERRORS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError)
+"""What models raise that run out of memory, or are asked for what they do not have."""
 
 
 async def open_engine(
@@ -85,7 +87,7 @@ async def open_engine(
     import transformers
 
     gpu = network.device.type == "cuda"
-    way = _way(config, batching, gpu, folder)
+    way = _way(network, batching, gpu, folder)
     card = EngineCard(
         engine="hf",
         model=folder.name,
@@ -199,8 +201,8 @@ class HfEngine:
                 # All who fit come in before anyone goes on: a step costs nearly the same for few as for many.
                 done = [job for group in _read_together(new) for job in batch.join(group)]
                 done += batch.step() if batch else []
-            except (RuntimeError, ValueError, IndexError) as err:
-                # Out of memory, or a request the model cannot take: those in flight fail, the next may work.
+            except _STEP_ERRORS as err:
+                # Those in flight fail, the next may work; were this thread to end, all would wait for ever.
                 batch.clear()
                 for waiting in by_job.values():
                     waiting.fail(_failure(err, self.card))
@@ -274,7 +276,7 @@ class _Errand:
                 ids = torch.tensor([self.ids], device=network.device)
                 logits = network(input_ids=ids, use_cache=False, logits_to_keep=self.count + 1).logits[0, :-1]
                 self.settle(odds(logits, ids[0, -self.count :]).tolist())
-        except (RuntimeError, ValueError, IndexError) as err:
+        except _STEP_ERRORS as err:
             self.settle(EngineRefused(f"transformers could not score a text: {' '.join(str(err).split())[:300]}"))
 
     def settle(self, result: Any) -> None:
@@ -344,10 +346,13 @@ def _written_by(card: EngineCard, network: Any, pad: int) -> Batch | Lanes | Wav
     return Wave(network, pad) if card.batching == "waves" else Batch(network, pad)
 
 
-def _way(config: Any, wanted: str, gpu: bool, folder: Path) -> str:
+def _way(network: Any, wanted: str, gpu: bool, folder: Path) -> str:
     """How sequences are written together: the quickest way that the model's layers allow."""
-    layers = getattr(config, "layer_types", None) or ()
-    stateful = any(word in str(name) for name in layers for word in _OUTSIDE)
+    config = network.config.get_text_config()
+    layers = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None) or ()
+    named = any(word in str(name) for name in layers for word in _OUTSIDE)
+    # What transformers itself calls stateful, and layers of a state that it does not.
+    stateful = named or bool(getattr(network, "_is_stateful", False))
     if wanted == "auto":
         return "waves" if stateful else "lanes" if gpu and fits(config) else "batch"
     if stateful and wanted != "waves":

@@ -1,20 +1,26 @@
 """Sequences that begin and end together: for models whose layers keep a state that cannot be cut out and joined.
 
 Linear attention and state-space layers have no keys and values of single tokens, only a state of all so far. The
-model's own cache holds it; who is done waits for the others.
+model's own cache holds it, under the name its makers gave it; who is done waits for the others.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from thinkcap.engines.hf_batch import PREFILL, BatchJob, take
 
+_CACHES = ("past_key_values", "cache_params", "state")
+"""What models call their cache: nearly all, Mamba's kin, RWKV's."""
+
 
 class Wave:
     def __init__(self, model: Any, pad: int) -> None:
         self._model, self._pad = model, pad
+        takes = inspect.signature(model.forward).parameters
+        self._named = next((name for name in _CACHES if name in takes), _CACHES[0])
         self._jobs: list[BatchJob] = []
         self._told: set[BatchJob] = set()
         self._cache: Any = None
@@ -53,11 +59,11 @@ class Wave:
         with torch.inference_mode():
             out = self._model(
                 input_ids=torch.tensor(rows, device=self._model.device),
-                past_key_values=self._cache,
                 use_cache=True,
                 logits_to_keep=1,
+                **{self._named: self._cache},
             )
-        self._cache = out.past_key_values
+        self._cache = getattr(out, self._named)
         take(self._jobs, out.logits[:, -1].float())
 
     def _done(self) -> list[BatchJob]:
