@@ -133,7 +133,7 @@ SUITES = (
     ),
     Suite(
         "rows",
-        "going on with a study of millions of rows, reporting and calibrating it: time and memory grow as the rows",
+        "going on with a study of millions of rows, reporting and calibrating it: time and memory grow as rows do",
         "bench/rows.py --rows {3200000}",
         60,
         "docs/study.md",
