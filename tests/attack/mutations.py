@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 LARGEST = 2**17
@@ -151,21 +151,32 @@ def _token(chance: random.Random, data: bytes, pool: Sequence[bytes]) -> bytes:
     return data[: one.start()] + other + data[one.end() :]
 
 
+def _trees(data: bytes) -> Iterator[tuple[int, int]]:
+    """Of each line what lies between its first opening and its last closing bracket."""
+    at = 0
+    for line in data.split(b"\n"):
+        starts = [found for found in (line.find(b"{"), line.find(b"[")) if found >= 0]
+        end = max(line.rfind(b"}"), line.rfind(b"]")) + 1
+        if starts and end > min(starts):
+            yield at + min(starts), at + end
+        at += len(line) + 1
+
+
 def _tree(chance: random.Random, data: bytes, pool: Sequence[bytes]) -> bytes:
     """Where JSON stands in it (a body, an event, a line), one of its values changes."""
-    places = list(re.finditer(rb"[{\[][^\n]*[}\]]", data[:60_000]))
+    places = list(_trees(data[:60_000]))
     if not places:
         return _token(chance, data, pool)
-    place = chance.choice(places)
+    start, end = chance.choice(places)
     try:
-        tree = json.loads(place[0])
+        tree = json.loads(data[start:end])
     except (ValueError, RecursionError):
         return _token(chance, data, pool)
     made = json.dumps(_changed(chance, tree)).encode()
-    fitted = data[: place.start()] + made + data[place.end() :]
+    fitted = data[:start] + made + data[end:]
     # A head that counts the bytes is corrected as a rule: else nothing behind it would be reached.
     if chance.random() < 0.9:
-        grown = len(made) - len(place[0])
+        grown = len(made) - (end - start)
         fitted = re.sub(
             rb"(?i)(content-length: )(\d{1,9})\b", lambda m: m[1] + b"%d" % max(0, int(m[2]) + grown), fitted
         )

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,19 @@ class Markup:
     """What the dialect must find: arguments that turn thinking off, or the word that does."""
     opens: bool = False
     levels: tuple[str, ...] = ()
+    whole: str = ""
+    """A template of its own."""
+    also: Mapping[str, str] = field(default_factory=dict)
+    """Further tokens and their other names."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        return {_OPEN: self.open_tag, _CLOSE: self.close_tag, **self.also}
 
     @property
     def template(self) -> str:
+        if self.whole:
+            return self.whole
         plain = (pebble_hf() / "chat_template.jinja").read_text("utf-8")
         head, asked, tail = plain.rpartition("{%- if add_generation_prompt %}")
         if self.name == "word":
@@ -97,6 +108,45 @@ MARKUPS = {
     )
 }
 """A channel markup, brackets, a tag with a colon, a prompt that opens, an off word, effort alone."""
+CALLING = Markup(
+    "calling",
+    also={"<|endoftext|>": "<tool_call>"},
+    whole="""\
+{%- macro said(role, text) %}{{ '<|im_start|>' + role + '\\n' + text + '<|im_end|>\\n' }}{% endmacro %}
+{%- if tools %}
+    {%- set told %}You may call functions:
+{% for tool in tools %}{{ tool | tojson }}
+{% endfor %}A call is a JSON object with name and arguments:
+<tool_call>
+{"name": "...", "arguments": {}}
+</tool_call>{% endset %}
+    {{- said('system', told) }}
+{%- endif %}
+{%- for m in messages %}
+    {%- if m.role == 'assistant' %}
+        {{- '<|im_start|>assistant\\n' }}
+        {%- if m.reasoning_content %}{{- '<think>\\n' + m.reasoning_content + '\\n</think>\\n\\n' }}{% endif %}
+        {{- m.content or '' }}
+        {%- for call in m.tool_calls or [] %}
+            {{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+            {%- if call.function.arguments is string %}{{- call.function.arguments }}
+            {%- else %}{{- call.function.arguments | tojson }}{% endif %}
+            {{- '}\\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\\n' }}
+    {%- elif m.role == 'tool' %}
+        {{- said('user', '<tool_response>\\n' + m.content + '\\n</tool_response>') }}
+    {%- else %}
+        {{- said(m.role, m.content) }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+    {%- if enable_thinking is defined and not enable_thinking %}{{- '<think>\\n\\n</think>\\n\\n' }}{% endif %}
+{%- endif %}
+""",
+)
+"""As Qwen3 does it: tools in the system's turn, calls between tags, earlier thoughts kept."""
 
 
 def gguf_of(folder: Path, markup: Markup) -> Path:
@@ -139,7 +189,7 @@ def _renamed(raw: bytes, at: int, markup: Markup) -> list[str]:
         token, at = _text(raw, at)
         tokens.append(token)
     assert tokens[-2:] == [_OPEN, _CLOSE]
-    return [*tokens[:-2], markup.open_tag, markup.close_tag]
+    return [markup.names.get(token, token) for token in tokens]
 
 
 def _text(raw: bytes, at: int) -> tuple[str, int]:
@@ -169,14 +219,13 @@ def hf_of(folder: Path, markup: Markup) -> Path:
     """A folder for transformers and vLLM, named so that its name tells nothing."""
     made = folder / f"pebble-{markup.name}"
     shutil.copytree(pebble_hf(), made)
-    names = {_OPEN: markup.open_tag, _CLOSE: markup.close_tag}
     for file in ("tokenizer.json", "tokenizer_config.json"):
         said = json.loads((made / file).read_text("utf-8"))
         tokens = said.get("added_tokens") or list(said["added_tokens_decoder"].values())
         for token in tokens:
-            if token["content"] in names:
-                token["content"] = names[token["content"]]
-                token["special"] = markup.special
+            if token["content"] in markup.names:
+                token["special"] = markup.special or token["content"] in markup.also
+                token["content"] = markup.names[token["content"]]
         (made / file).write_text(json.dumps(said, ensure_ascii=False), "utf-8")
     (made / "chat_template.jinja").write_text(markup.template, "utf-8")
     return made

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,7 +69,11 @@ def _hf(folder: Path, markup: Markup | None) -> Path:
 
 
 def launch(
-    kind: str, folder: Path, markup: Markup | None = None, python: str = sys.executable
+    kind: str,
+    folder: Path,
+    markup: Markup | None = None,
+    python: str = sys.executable,
+    more: Sequence[str] = (),
 ) -> tuple[subprocess.Popen[bytes], Server]:
     """In a process group of its own; returns when it answers. `python` is that of another environment."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,7 +88,7 @@ def launch(
     # vLLM's own worker process is waited for in a busy loop, which takes one of two cores from everyone.
     env.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
     with log.open("wb") as out:
-        process = subprocess.Popen(words, stdout=out, stderr=out, env=env, start_new_session=True)
+        process = subprocess.Popen([*words, *more], stdout=out, stderr=out, env=env, start_new_session=True)
     deadline = time.monotonic() + READY_S
     # llama.cpp's takes any free port and says which.
     while not (base := said_address(log) if kind == "llama" else f"http://127.0.0.1:{port}") or not answers(
