@@ -16,6 +16,7 @@ from wire import MODELS, NO, answer, resident_mb, upstream
 
 from patience import PATIENCE_S, until
 from thinkcap.engines.masking import Mask, sentence
+from thinkcap.gateway import service
 
 KEY = "sk-upstream-7f3a9c"
 URL = "/v1/chat/completions"
@@ -273,12 +274,16 @@ def test_forwarded_paths_wait_their_turn_and_leak_nothing(forwarding: tuple[Clie
         assert client.post("/v1/embeddings", json={}).status_code == 504
 
 
-def test_many_probes_are_one_question_to_the_model_server(both: tuple[Client, Upstream]) -> None:
+def test_many_probes_are_one_question_to_the_model_server(
+    both: tuple[Client, Upstream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Asked anew once a second, which many probes may take where the machine is slow.
+    monkeypatch.setattr(service, "_FRESH_S", PATIENCE_S)
     client, server = both
     server.seen.clear()
     for _ in range(50):
         assert client.get("/readyz").status_code == 200
-    assert len(server.seen) <= 5
+    assert len(server.seen) <= 1
 
 
 @pytest.mark.parametrize(

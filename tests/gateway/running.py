@@ -88,7 +88,15 @@ def app_running(app: Any) -> Iterator[str]:
 
     async def main(tell: Callable[[Any], None], stop: asyncio.Event) -> None:
         server = uvicorn.Server(
-            uvicorn.Config(app, port=0, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+            uvicorn.Config(
+                app,
+                port=0,
+                log_level="critical",
+                lifespan="off",
+                timeout_graceful_shutdown=1,
+                # A connection kept by a slow test must not be gone when it is used again.
+                timeout_keep_alive=int(PATIENCE_S),
+            )
         )
         task = asyncio.ensure_future(server.serve())
         while not server.started and not task.done():  # noqa: ASYNC110 - uvicorn offers no event

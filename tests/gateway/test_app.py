@@ -99,7 +99,11 @@ def test_the_smaller_of_two_caps_holds(client: Client) -> None:
 SERVABLE = [name for name in POLICIES if name != "placebo"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(policy=st.sampled_from(SERVABLE), cap=st.integers(1, 400), stream=st.booleans(), n=st.integers(1, 3))
 def test_the_sum_of_all_passes_never_exceeds_the_cap(
     client: Client, engine: ScriptedEngine, policy: str, cap: int, stream: bool, n: int

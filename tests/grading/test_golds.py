@@ -64,7 +64,11 @@ def test_graders_accept_their_golds_and_reject_changed_ones(shared: Path, name: 
     check(load(name, data=shared / "data"))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(data=st.data())
 def test_two_rewrites_at_once(shared: Path, data: st.DataObject) -> None:
     task = load("math500", data=shared / "data")

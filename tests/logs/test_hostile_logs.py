@@ -53,7 +53,11 @@ JSON_VALUE = st.recursive(
     VALUE, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=3)
 )
 ROWS = st.lists(st.dictionaries(FIELDS, VALUE, max_size=8), max_size=6)
-QUIET = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 def _attempt(path: Path) -> None:

@@ -176,7 +176,7 @@ def test_a_key_is_asked_for_and_kept_nowhere(browser: Any) -> None:
 
 
 def test_escape_stops_the_answers_and_the_work(browser: Any) -> None:
-    engine = ScriptedEngine(lambda prompt: "It is 42.", delay_s=120)
+    engine = ScriptedEngine(lambda prompt: "It is 42.", delay_s=3600)
     with gateway_running(engine) as (address, gateway), Playground(browser, address.removesuffix("/v1")) as view:
         under_way = "#counts div:has(dt:text-is('under way')) dd"
         view.page.keyboard.press("Control+Enter")
