@@ -1,6 +1,6 @@
 """What do last words in a closed thought do? `close` bare, with each sentence, a placebo, and the server alone.
 
-    python bench/landing.py [--questions 300] [--model bundled] [--page docs/dialects.md]
+    python bench/landing.py [--questions 300] [--model bundled] [--run runs/landing] [--page docs/dialects.md]
 
 One study of the bundled model's families, greedy. At the same cut every arm has thought the same words and has
 room for any answer: what the sentence does. At the same cap every arm keeps the same room for its answer, and the
@@ -144,13 +144,14 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--model", default="bundled")
+    parser.add_argument("--run", type=Path, help="keep the run here, and go on with it where it stopped")
     parser.add_argument("--page", type=Path, help="write the table into this page")
     args = parser.parse_args()
     forced = await forced_tokens(args.model)
     print(f"forced tokens: {forced}", file=sys.stderr)
     plan = cells(forced)
     with tempfile.TemporaryDirectory() as folder:
-        arms = await measured(args.model, args.questions, plan, Path(folder) / "run")
+        arms = await measured(args.model, args.questions, plan, args.run or Path(folder) / "run")
     said = table(plan, arms, forced)
     print(said)
     if args.page:
