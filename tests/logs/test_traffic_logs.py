@@ -9,6 +9,7 @@ stream, and one call failed.
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,9 @@ def test_texts_that_litellm_left_out_are_not_called_empty_or_full(tmp_path: Path
     assert (found.cut.k, found.empty.n, found.callers[0].name) == (3, 0, "alice")
 
 
-def test_spans_as_python_prints_them(tmp_path: Path) -> None:
+def test_spans_as_the_console_exporter_prints_them(tmp_path: Path) -> None:
+    trace = pytest.importorskip("opentelemetry.sdk.trace", reason="pip install 'thinkcap[otel]'")
+    export = pytest.importorskip("opentelemetry.sdk.trace.export")
     about = {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "m",
@@ -70,18 +73,30 @@ def test_spans_as_python_prints_them(tmp_path: Path) -> None:
         "gen_ai.response.finish_reasons": ["length"],
         "gen_ai.usage.output_tokens": 9,
     }
-    resource = {"attributes": {"service.name": "shop"}}
-    spans = [
-        {"kind": "SpanKind.CLIENT", "context": {}, "resource": resource, "attributes": attributes}
-        for attributes in (about, {"http.route": "/"})
-    ]
-    path = tmp_path / "spans.jsonl"
-    path.write_text("".join(json.dumps(span) + "\n" for span in spans))
-    (found,) = diagnose(read([path])).traffic
-    assert (found.rows, found.cut.k, found.callers[0].name) == (1, 1, "shop")
-    path.write_text(json.dumps(spans[1]) + "\n")
+
+    def printed(path: Path, spans: list[dict[str, Any]], **how: Any) -> Path:
+        with path.open("w") as file:
+            provider = trace.TracerProvider(resource=trace.Resource.create({"service.name": "shop"}))
+            exporter = export.ConsoleSpanExporter(out=file, **how)
+            provider.add_span_processor(export.SimpleSpanProcessor(exporter))
+            for attributes in spans:
+                provider.get_tracer("shop").start_span("chat m", attributes=attributes).end()
+        return path
+
+    def a_line(span: Any) -> str:
+        return f"{span.to_json(indent=None)}\n"
+
+    for how in ({}, {"formatter": a_line}):
+        (found,) = diagnose(
+            read([printed(tmp_path / "spans.jsonl", [about, {"http.route": "/"}] * 2, **how)])
+        ).traffic
+        assert (found.rows, found.cut.k, found.callers[0].name) == (2, 2, "shop")
     with pytest.raises(DataError, match="no span in it is an answer"):
-        read([path])
+        read([printed(tmp_path / "other.jsonl", [{"http.route": "/"}])])
+    whole = printed(tmp_path / "cut.jsonl", [about]).read_text()
+    (tmp_path / "cut.jsonl").write_text(whole + whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"cut.jsonl, line [0-9]+, column [0-9]+: not JSON"):
+        read([tmp_path / "cut.jsonl"])
 
 
 @pytest.mark.parametrize(

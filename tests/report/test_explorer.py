@@ -88,6 +88,7 @@ def test_safe_json_is_json_and_closes_nothing() -> None:
     text = safe_json(value)
     assert json.loads(text) == value
     assert not set("<>&\u2028") & set(text)
+    assert json.loads(safe_json("model \u202e end")) == "model \ufffd end"
 
 
 def test_nothing_is_fetched(page: Path) -> None:

@@ -59,6 +59,7 @@ def walk(view: Opened, shot: str) -> None:
         chart.hover()
     page.fill("#search", "onerror")
     assert page.evaluate(HARMLESS)
+    assert "\u202e" not in page.evaluate("document.body.textContent"), "our words behind it would run backwards"
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     view.shoot(shot)
     assert view.said == []

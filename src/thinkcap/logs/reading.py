@@ -103,9 +103,25 @@ class Log:
         yield from kinds.get(self.suffix, self.objects)()
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The objects of JSON lines."""
-        for number, text in self.lines():
+        """The objects of JSON lines, or of JSON printed over many lines, one object after the other."""
+        for number, text in self._whole(self.lines()):
             yield number, an_object(parsed(text, self.path, number), self.path, number)
+
+    def _whole(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """A line that is only a brace begins an object that another such line ends."""
+        begun, parts, size = 0, [], 0
+        for number, text in lines:
+            if not parts and text[:2] not in ("{\n", "{\r"):
+                yield number, text
+                continue
+            begun, size = begun if parts else number, size + len(text)
+            parts.append(text)
+            self.memory.check(16 * size, f"{self.path}, line {begun}")
+            if text.rstrip() == "}":
+                yield begun, "".join(parts)
+                parts, size = [], 0
+        if parts:
+            yield begun, "".join(parts)
 
     @cached_property
     def first(self) -> dict[str, Any]:

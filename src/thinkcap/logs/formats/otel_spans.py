@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry's GenAI conventions: OTLP as JSON lines, or a span a line as Python's `to_json` has it.
+"""Spans of OpenTelemetry's GenAI conventions: OTLP as JSON lines, or what Python's console exporter prints.
 
     {"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "chat m", "attributes": [
         {"key": "gen_ai.usage.output_tokens", "value": {"intValue": "24"}}, ...]}]}]}]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'self' file:; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
 )
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def script(*more: str) -> str:
@@ -56,8 +58,12 @@ def _filled(data: Mapping[str, Any], details: str, parts: Mapping[str, str]) -> 
 
 
 def safe_json(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it can close the element or open another."""
+    """JSON that can stand in a script element: nothing in it can close the element or open another.
+
+    Marks that turn the direction of text would turn our words behind a stranger's too: U+FFFD takes their place.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = _TURNING.sub("\N{REPLACEMENT CHARACTER}", text)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return text
