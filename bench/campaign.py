@@ -111,6 +111,14 @@ SUITES = (
         "100,000 lines of a batch without golds diagnosed; within 5 s on a quiet core",
         "bench/traffic.py --lines {100000}",
         10,
+        "docs/watch.md",
+    ),
+    Suite(
+        "watching",
+        "what `thinkcap serve --watch` costs, beside a bare pass-through that reads nothing",
+        "bench/gateway_overhead.py --watching --seconds {5}",
+        10,
+        "docs/watch.md",
     ),
     Suite(
         "grading", "10,000 answers graded, and 1 MB of hostile text read", "bench/grading.py --count {10000}", 20

@@ -2,6 +2,7 @@
 LiteLLM's proxy and a bare pass-through, all in one run on one stub server.
 
     python bench/gateway_overhead.py --litellm VENV/bin/litellm [--wire messages] [--seconds 5] [--json out.json]
+    python bench/gateway_overhead.py --watching                 # `--watch` and the bare pass-through alone
     python bench/gateway_overhead.py --upstreams 8 --limits --tracing [--redis redis://localhost]
 
 The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out
@@ -251,6 +252,7 @@ def main() -> None:
     parser.add_argument("--limits", action="store_true", help="limits of the key on, far away")
     parser.add_argument("--tracing", action="store_true", help="a span a request and one a pass, all of them sent")
     parser.add_argument("--redis", help="address of the Redis that counts them")
+    parser.add_argument("--watching", action="store_true", help="only what `--watch` costs")
     args = parser.parse_args()
     # Whoever stops this stops the servers it started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -274,7 +276,8 @@ def main() -> None:
             stack.enter_context(running([sys.executable, "-c", SINK, str(collector)], collector))
         (folder / "serve.toml").write_text(settings(ups, port, args.limits, args.redis, collector))
         serve = [sys.executable, "-m", "thinkcap", "serve", "--config", str(folder / "serve.toml")]
-        begin("thinkcap", serve, port)
+        if not args.watching:
+            begin("thinkcap", serve, port)
         port = free_port()
         watch = [sys.executable, "-m", "thinkcap", "serve", f"http://127.0.0.1:{up}", "--watch", "--anyone"]
         begin("watch", [*watch, "--watch-journal", str(folder / "journal"), "--port", str(port)], port)

@@ -8,7 +8,7 @@ import json
 import random
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +259,24 @@ def test_the_journal_turns_its_pages_and_is_bounded(tmp_path: Path) -> None:
     assert two.path.exists()
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 4000 + 2 * 500
     assert json.loads(two.path.read_text().splitlines()[-1])["number"] == 199
+
+
+def test_gateways_side_by_side_keep_one_journal(tmp_path: Path) -> None:
+    """Three gateways, one folder, requests in turn: each line whole and once, and one diagnosis of all."""
+    folder, names = tmp_path / "journal", [f"m{number}" for number in range(30)]
+    with ExitStack() as stack:
+        behind = stack.enter_context(serving(Upstream, plain))
+        config = ServeConfig.from_mapping(
+            {"model": behind, "port": 0, "watch": True, "watch_journal": str(folder)}
+        )
+        fronts = [serving(lambda: Watch(config), lambda app, _: make_server(app)) for _ in range(3)]
+        clients = [Client(stack.enter_context(front)) for front in fronts]
+        for number, name in enumerate(names):
+            clients[number % 3].post(PATHS[0], json={"model": name, "max_tokens": 9})
+    assert len(list(folder.glob("*.jsonl"))) == 3
+    assert sorted(line["model"] for line in entries(folder)) == sorted(names)
+    found = diagnose(read([folder])).traffic
+    assert sum(one.rows + one.failed for one in found) == len(names)
 
 
 def test_watch_on_an_open_address_has_to_be_said() -> None:
