@@ -71,6 +71,8 @@ def _shot(browser: Any, name: str, address: str, size: dict[str, int], scheme: s
         view.locator("#list button").nth(2).click()
     # Headlines and rows come while the page is already there.
     view.wait_for_timeout(300 if address.startswith("file:") else 6000)
+    while "…" in [line.inner_text() for line in view.locator("#runs .headline").all()]:
+        view.wait_for_timeout(500)
     path = IMG / f"{name}.png"
     view.screenshot(path=path)
     context.close()

@@ -16,7 +16,7 @@ function startVerdict() {
   );
   byId("subtitle").textContent = data.live
     ? `${data.model} on ${data.tasks.join(", ")}, not finished: what is here grows with its rows.`
-    : `${data.model} on ${data.tasks.join(", ")}: ${data.questions.id.length} questions, ${whole(data.rows)} rows, ${data.failed} failed; ${whole(data.generated)} tokens generated where one run per cell would take ${whole(data.alone)}.`;
+    : `${data.model} on ${data.tasks.join(", ")}: ${whole(data.questions.id.length)} questions, ${whole(data.rows)} rows, ${whole(data.failed)} failed; ${whole(data.generated)} tokens generated where one run per cell would take ${whole(data.alone)}.`;
   fill(
     byId("notes"),
     data.notes.map((n) => make("li", {}, n)),
