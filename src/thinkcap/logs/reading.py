@@ -109,7 +109,8 @@ class Log:
 
     def _whole(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """A line that is only a brace begins an object that another such line ends."""
-        begun, parts, size = 0, [], 0
+        begun, size = 0, 0
+        parts: list[str] = []
         for number, text in lines:
             if not parts and text[:2] not in ("{\n", "{\r"):
                 yield number, text
