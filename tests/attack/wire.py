@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from running import Thread
+from running import in_thread
 
 from patience import PATIENCE_S
 
@@ -51,7 +50,8 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Awaitabl
 def upstream(handler: Handler) -> Iterator[str]:
     """A model server made of bytes: `handler` gets each request whole, and writes what it likes."""
 
-    async def main(tell: Callable[[Any], None], stop: asyncio.Event) -> None:
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[str]:
         async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
                 while head := await reader.readuntil(b"\r\n\r\n"):
@@ -71,16 +71,11 @@ def upstream(handler: Handler) -> Iterator[str]:
                 writer.close()
 
         server = await asyncio.start_server(met, "127.0.0.1", 0)
-        tell(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
-        await stop.wait()
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         server.close()
 
-    thread = Thread(main)
-    address = thread.start()
-    try:
+    with in_thread(opening) as address:
         yield address
-    finally:
-        thread.stop()
 
 
 def answer(body: bytes, status: int = 200, kind: bytes = b"application/json", more: bytes = b"") -> bytes:

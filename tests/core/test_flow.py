@@ -170,3 +170,12 @@ async def test_closing_the_stream_stops_the_work() -> None:
     await asyncio.gather(first, return_exceptions=True)
     await asyncio.wait_for(pieces.aclose(), PATIENCE_S)
     assert engine.generated == 0
+
+
+async def test_a_policy_that_returns_no_answer_is_told_so() -> None:
+    def forgetful() -> Flow:
+        yield from ask(Request(Q, "think", 8, stage="think"))
+        return None  # type: ignore[return-value]
+
+    with pytest.raises(Unsupported, match="must return an Answer; this one returned None"):
+        await drive(forgetful(), THOUGHT)

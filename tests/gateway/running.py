@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -19,6 +20,7 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.models import Models, Served, open_models
 from thinkcap.gateway.server import make_server
 from thinkcap.gateway.telemetry.metrics import Metrics
+from thinkcap.gateway.watch.watching import Watch
 
 QUESTION = "Tom has 12 apples and buys 7 more. How many apples does he have?\nSolve it, then end with: #### number"
 """One that the bundled model gets right."""
@@ -83,42 +85,56 @@ class Thread:
 
 
 @contextmanager
-def app_running(app: Any) -> Iterator[str]:
-    """Any ASGI application; gives its address."""
+def in_thread(opening: Callable[[], AbstractAsyncContextManager[Any]]) -> Iterator[Any]:
+    """What an asynchronous context manager gives, held open in a thread with a loop of its own."""
 
     async def main(tell: Callable[[Any], None], stop: asyncio.Event) -> None:
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                port=0,
-                log_level="critical",
-                lifespan="off",
-                timeout_graceful_shutdown=1,
-                # A connection kept by a slow test must not be gone when it is used again.
-                timeout_keep_alive=int(PATIENCE_S),
-            )
-        )
-        task = asyncio.ensure_future(server.serve())
-        while not server.started and not task.done():  # noqa: ASYNC110 - uvicorn offers no event
-            await asyncio.sleep(0.01)
-        tell(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
-        await stop.wait()
+        async with opening() as value:
+            tell(value)
+            await stop.wait()
+
+    thread = Thread(main)
+    try:
+        yield thread.start()
+    finally:
+        thread.stop()
+
+
+@asynccontextmanager
+async def serving(server: uvicorn.Server) -> AsyncIterator[str]:
+    """The address of a server, while it runs."""
+    task = asyncio.ensure_future(server.serve())
+    while not server.started and not task.done():  # noqa: ASYNC110 - uvicorn offers no event
+        await asyncio.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
         server.should_exit = True
         await task
 
-    thread = Thread(main)
-    address = thread.start()
-    try:
+
+@contextmanager
+def app_running(app: Any) -> Iterator[str]:
+    """Any ASGI application; gives its address."""
+    config = uvicorn.Config(
+        app,
+        port=0,
+        log_level="critical",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+        # A connection kept by a slow test must not be gone when it is used again.
+        timeout_keep_alive=int(PATIENCE_S),
+    )
+    with in_thread(lambda: serving(uvicorn.Server(config))) as address:
         yield address
-    finally:
-        thread.stop()
 
 
 @contextmanager
 def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, Gateway]]:
     """`models` is a ScriptedEngine, opened Models, a model's name, or tables of the configuration."""
 
-    async def main(tell: Callable[[Any], None], stop: asyncio.Event) -> None:
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[tuple[str, Gateway]]:
         named: dict[str, Any] = {"model": models} if isinstance(models, str) else {}
         if isinstance(models, list):
             named = {"models": models}
@@ -131,19 +147,32 @@ def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, 
         else:
             opened = await open_models(config, metrics)
         gateway = Gateway(config, opened, metrics)
-        server = make_server(gateway, lambda address: tell((address, gateway)))
-        task = asyncio.ensure_future(server.serve())
-        await stop.wait()
-        server.should_exit = True
-        await task
+        async with serving(make_server(gateway)) as address:
+            yield address, gateway
         await opened.aclose()
 
-    thread = Thread(main)
-    value = thread.start()
-    try:
-        yield value
-    finally:
-        thread.stop()
+    with in_thread(opening) as found:
+        yield found
+
+
+@contextmanager
+def watch_running(model: str, folder: Path, **settings: Any) -> Iterator[tuple[Client, Watch]]:
+    """Watch mode in front of a server, with a gateway beside it where a policy answers some requests."""
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[tuple[Client, Watch]]:
+        table = {"model": model, "port": 0, "watch": True, "watch_journal": str(folder), **settings}
+        config, metrics = ServeConfig.from_mapping(table), Metrics()
+        beside = config.hold or config.shadow
+        opened = await open_models(config, metrics) if beside else Models([])
+        watch = Watch(config, Gateway(config, opened, metrics) if beside else None)
+        async with serving(make_server(watch)) as address:
+            yield Client(address), watch
+        await watch.aclose()
+        await opened.aclose()
+
+    with in_thread(opening) as found:
+        yield found
 
 
 @contextmanager

@@ -100,22 +100,26 @@ def same(a: str | None, b: str | None, question: Question) -> Generator[Same, An
 
 def wrapped(flow: Flow, each: Callable[[Ask | First], Generator[Ask | First, Any, Sequence[Completion]]]) -> Flow:
     """A flow inside another: `each` says what is really asked for what it asks, and what it is told of it."""
-    reply: Any = None
-    error: EngineError | None = None
+    came: Any = None
     try:
-        while True:
+        while not isinstance(effect := _next(flow, came), Answer):
             try:
-                effect = flow.throw(error) if error else flow.send(reply)
-            except StopIteration as stop:
-                answer: Answer = stop.value
-                return answer
-            error = None
-            try:
-                reply = (yield effect) if isinstance(effect, Same) else (yield from each(effect))
+                came = (yield effect) if isinstance(effect, Same) else (yield from each(effect))
             except EngineError as err:
-                error = err
+                came = err
+        return effect
     finally:
         flow.close()
+
+
+def _next(flow: Flow, came: Any) -> Ask | First | Same | Answer:
+    """What a flow does with what came of its last effect: an engine's error is thrown into it, a reply sent."""
+    try:
+        return flow.throw(came) if isinstance(came, EngineError) else flow.send(came)
+    except StopIteration as stop:
+        if not isinstance(stop.value, Answer):
+            raise Unsupported(f"a policy must return an Answer; this one returned {stop.value!r:.80}") from None
+        return stop.value
 
 
 def at_effort(policy: Policy, level: str) -> Policy:
@@ -180,24 +184,19 @@ async def drive(
     comes out here with the steps finished so far on `error.steps`.
     """
     ledger = _Ledger(cap, sampling)
-    reply: Any = None
-    error: EngineError | None = None
+    came: Any = None
     try:
-        while True:
-            try:
-                effect = flow.throw(error) if error else flow.send(reply)
-            except StopIteration as stop:
-                return _finished(stop.value, ledger, show)
-            error = None
+        while not isinstance(effect := _next(flow, came), Answer):
             if isinstance(effect, Same):
                 if judge is None:
                     raise Unsupported("this policy compares answers; drive it with a grader")
-                reply = await judge(effect.a, effect.b, effect.kind)
+                came = await judge(effect.a, effect.b, effect.kind)
                 continue
             try:
-                reply = await _answer(effect, engine, ledger, show, each)
+                came = await _answer(effect, engine, ledger, show, each)
             except EngineError as err:
-                error = err
+                came = err
+        return _finished(effect, ledger, show)
     except EngineError as err:
         err.steps = tuple(ledger.steps)
         raise

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from running import Client, Thread, app_running, gateway_running
+from running import Client, app_running, gateway_running, watch_running
 from stub import Stub
 from test_watch import entries
 
@@ -19,42 +17,12 @@ from patience import until
 from thinkcap.core.errors import ConfigError
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.gateway.admission.auth import new_key
-from thinkcap.gateway.app import Gateway
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.models import open_models
-from thinkcap.gateway.server import make_server
-from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.gateway.watch.guard import within
-from thinkcap.gateway.watch.watching import Watch
 from thinkcap.logs import read
 from thinkcap.verdict.page import as_text
 
 URL = "/v1/chat/completions"
-
-
-@contextmanager
-def rolling_out(model: str, folder: Path, **settings: Any) -> Iterator[tuple[Client, Watch]]:
-    """Watch mode in front of a server, with a gateway beside it."""
-
-    async def main(tell: Callable[[Any], None], stop: asyncio.Event) -> None:
-        table = {"model": model, "port": 0, "watch": True, "watch_journal": str(folder), **settings}
-        config, metrics = ServeConfig.from_mapping(table), Metrics()
-        models = await open_models(config, metrics)
-        watch = Watch(config, Gateway(config, models, metrics))
-        server = make_server(watch, lambda address: tell((Client(address), watch)))
-        task = asyncio.ensure_future(server.serve())
-        await stop.wait()
-        server.should_exit = True
-        await task
-        await watch.aclose()
-        await models.aclose()
-
-    thread = Thread(main)
-    value = thread.start()
-    try:
-        yield value
-    finally:
-        thread.stop()
 
 
 class Failing(Stub):
@@ -80,7 +48,7 @@ def test_a_share_is_held_by_the_bytes_of_the_request_and_answered_as_the_gateway
     with app_running(Stub()) as behind, gateway_running(f"{behind}/v1#stub") as (alone, _):
         for turn, share in enumerate(("20%", "20%", 0.4)):
             folder = tmp_path / str(turn)
-            with rolling_out(f"{behind}/v1#stub", folder, hold=share) as (client, _):
+            with watch_running(f"{behind}/v1#stub", folder, hold=share) as (client, _):
                 held.append([])
                 for number in range(60):
                     reply = client.post(URL, json=body(number, stream=number % 2 == 0))
@@ -107,7 +75,7 @@ def test_a_share_is_held_by_the_bytes_of_the_request_and_answered_as_the_gateway
 def test_what_the_gateway_would_refuse_goes_to_the_server(tmp_path: Path) -> None:
     with (
         app_running(Stub()) as behind,
-        rolling_out(f"{behind}/v1#stub", tmp_path, hold=0.999) as (client, _),
+        watch_running(f"{behind}/v1#stub", tmp_path, hold=0.999) as (client, _),
     ):
         for asked in (body(1, knob_of_tomorrow=1), body(1, model="another"), body(1, max_tokens="ten")):
             assert "x-thinkcap" not in client.post(URL, json=asked).headers
@@ -123,7 +91,7 @@ def test_nobody_is_answered_with_the_gateways_key_who_does_not_have_one(
     name, _, value = line.partition(" = ")
     with app_running(Stub()) as behind:
         for keys, good in (({}, "sk-gateway"), ({name: value.strip('"')}, key)):
-            with rolling_out(f"{behind}/v1#stub", tmp_path, hold=0.999, keys=keys) as (client, _):
+            with watch_running(f"{behind}/v1#stub", tmp_path, hold=0.999, keys=keys) as (client, _):
                 for sent, held in ((good, True), ("sk-other", False), ("", False)):
                     headers = {"authorization": f"Bearer {sent}"} if sent else {}
                     assert ("x-thinkcap" in client.post(URL, json=body(1), headers=headers).headers) == held
@@ -137,7 +105,7 @@ def test_a_policy_that_fails_is_out_of_service_within_the_stated_number(
     with (
         app_running(stub) as behind,
         caplog.at_level(logging.ERROR, "thinkcap.gateway"),
-        rolling_out(f"{behind}/v1#stub", tmp_path, hold="30%", attempts=1) as (client, watch),
+        watch_running(f"{behind}/v1#stub", tmp_path, hold="30%", attempts=1) as (client, watch),
     ):
         for number in range(100):
             assert client.post(URL, json=body(number)).status_code == 200
@@ -162,7 +130,7 @@ def test_a_shadow_runs_after_the_answer_and_changes_nothing(tmp_path: Path) -> N
     stub = Stub()
     with (
         app_running(stub) as behind,
-        rolling_out(f"{behind}/v1#stub", tmp_path, shadow=1.0, watch_texts=True) as (client, _),
+        watch_running(f"{behind}/v1#stub", tmp_path, shadow=1.0, watch_texts=True) as (client, _),
     ):
         direct = Client(behind)
         for number, cap in enumerate((10, 100)):
@@ -193,7 +161,7 @@ def _of(folder: Path, arm: str = "shadow") -> list[dict[str, Any]]:
 def test_a_journal_of_all_arms_is_diagnosed_apart(tmp_path: Path) -> None:
     with (
         app_running(Stub()) as behind,
-        rolling_out(f"{behind}/v1#stub", tmp_path, shadow=0.7, hold=0.2, shadow_at_once=99) as (client, _),
+        watch_running(f"{behind}/v1#stub", tmp_path, shadow=0.7, hold=0.2, shadow_at_once=99) as (client, _),
     ):
         for number in range(40):
             client.post(URL, json=body(number, max_tokens=10 if number % 2 else 100))
@@ -218,7 +186,7 @@ def test_shadows_are_few_at_a_time(tmp_path: Path) -> None:
     stub = Failing()
     with (
         app_running(stub) as behind,
-        rolling_out(f"{behind}/v1#stub", tmp_path, shadow=1.0) as (client, _),
+        watch_running(f"{behind}/v1#stub", tmp_path, shadow=1.0) as (client, _),
     ):
         stub.waits = True
         for number in range(3):
@@ -247,7 +215,7 @@ def test_shares_that_make_no_sense_are_refused(settings: dict[str, Any], why: st
 def test_the_journal_of_a_failed_stream_does_not_call_it_complete(tmp_path: Path) -> None:
     with (
         app_running(Stub()) as behind,
-        rolling_out(f"{behind}/v1#stub", tmp_path, shadow=0.001) as (client, _),
+        watch_running(f"{behind}/v1#stub", tmp_path, shadow=0.001) as (client, _),
     ):
         asked = body(1, stream=True, max_tokens=100)
         asked["messages"][0]["content"] = "fault:error"

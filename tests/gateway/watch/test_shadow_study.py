@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_arms import URL, _of, rolling_out, until
+from running import watch_running
+from test_arms import URL, _of, until
 
 from thinkcap.api import run_study
 from thinkcap.core.sync import wait
@@ -39,7 +40,7 @@ def test_shadows_on_the_bundled_model_equal_an_offline_study(
     )
     studied = {(row.question, row.budget): row for row in wait(run_study(config)).rows}
     asked = {}
-    with rolling_out(
+    with watch_running(
         model, tmp_path / "journal", shadow=1.0, shadow_at_once=64, watch_texts=True, profile=str(profile)
     ) as (client, _):
         name = client.get("/v1/models", headers={"authorization": f"Bearer {KEY}"}).json()["data"][0]["id"]

@@ -7,23 +7,20 @@ import gzip
 import json
 import random
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from running import Client, Thread
+from running import Client, app_running, watch_running
 
 from thinkcap.cli import main
 from thinkcap.core.errors import ConfigError
 from thinkcap.diagnose.diagnosis import diagnose
 from thinkcap.gateway.admission.auth import new_key
 from thinkcap.gateway.config import ServeConfig
-from thinkcap.gateway.server import make_server
 from thinkcap.gateway.watch.journal import WatchJournal
-from thinkcap.gateway.watch.watching import Watch
 from thinkcap.logs.door import read
 
 SECRET = "a question nobody else may read"
@@ -120,39 +117,10 @@ def replied(path: str, asked: dict[str, Any], chance: random.Random) -> tuple[by
 
 
 @contextmanager
-def serving(app: Callable[[], Any], make: Callable[[Any, Callable[[str], None]], Any]) -> Iterator[str]:
-    async def body(told: Callable[[Any], None], stop: asyncio.Event) -> None:
-        made = app()
-        server = make(made, told)
-        task = asyncio.ensure_future(server.serve())
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.01)
-        told(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
-        await stop.wait()
-        server.should_exit = True
-        await task
-        if isinstance(made, Watch):
-            await made.aclose()
-
-    thread = Thread(body)
-    try:
-        yield thread.start()
-    finally:
-        thread.stop()
-
-
-def plain(app: Any, _: Any) -> uvicorn.Server:
-    return uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
-
-
-@contextmanager
 def watching(tmp_path: Path, **settings: Any) -> Iterator[tuple[Client, Upstream, Path]]:
     upstream, folder = Upstream(), tmp_path / "journal"
-    with serving(lambda: upstream, plain) as behind:
-        table = {"model": behind, "port": 0, "watch": True, "watch_journal": str(folder), **settings}
-        config = ServeConfig.from_mapping(table)
-        with serving(lambda: Watch(config), lambda app, _: make_server(app)) as front:
-            yield Client(front), upstream, folder
+    with app_running(upstream) as behind, watch_running(behind, folder, **settings) as (client, _):
+        yield client, upstream, folder
 
 
 def entries(folder: Path) -> list[dict[str, Any]]:
@@ -235,15 +203,8 @@ def test_texts_are_kept_only_where_asked_and_as_the_hook_leaves_them(tmp_path: P
 
 
 def test_a_server_that_is_gone_is_a_502_and_in_the_journal(tmp_path: Path) -> None:
-    table = {"model": "http://127.0.0.1:9", "port": 0, "watch": True, "watch_journal": str(tmp_path / "j")}
-    config = ServeConfig.from_mapping(table)
-    with serving(lambda: Watch(config), lambda app, _: make_server(app)) as front:
-        reply = Client(front).post(
-            PATHS[0],
-            json={
-                "model": "m",
-            },
-        )
+    with watch_running("http://127.0.0.1:9", tmp_path / "j") as (client, _):
+        reply = client.post(PATHS[0], json={"model": "m"})
         assert (reply.status_code, reply.json()["error"]["code"]) == (502, "unreachable")
     (line,) = entries(tmp_path / "j")
     assert (line["status"], line["cap"], line["answers"]) == (502, None, [])
@@ -265,12 +226,8 @@ def test_gateways_side_by_side_keep_one_journal(tmp_path: Path) -> None:
     """Three gateways, one folder, requests in turn: each line whole and once, and one diagnosis of all."""
     folder, names = tmp_path / "journal", [f"m{number}" for number in range(30)]
     with ExitStack() as stack:
-        behind = stack.enter_context(serving(Upstream, plain))
-        config = ServeConfig.from_mapping(
-            {"model": behind, "port": 0, "watch": True, "watch_journal": str(folder)}
-        )
-        fronts = [serving(lambda: Watch(config), lambda app, _: make_server(app)) for _ in range(3)]
-        clients = [Client(stack.enter_context(front)) for front in fronts]
+        behind = stack.enter_context(app_running(Upstream()))
+        clients = [stack.enter_context(watch_running(behind, folder))[0] for _ in range(3)]
         for number, name in enumerate(names):
             clients[number % 3].post(PATHS[0], json={"model": name, "max_tokens": 9})
     assert len(list(folder.glob("*.jsonl"))) == 3

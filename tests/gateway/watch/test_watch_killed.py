@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import requests
-from running import Client
-from test_watch import PATHS, Upstream, entries, plain, serving
+from running import Client, app_running
+from test_watch import PATHS, Upstream, entries
 
 from patience import PATIENCE_S
 
@@ -23,8 +23,7 @@ def test_no_answered_request_is_lost(tmp_path: Path, kills: int, request: Any) -
     campaign = request.getfixturevalue("campaign") if kills > 2 else None
     kills = campaign.of(kills) if campaign else kills
     answered = 0
-    upstream = Upstream()
-    with serving(lambda: upstream, plain) as behind:
+    with app_running(Upstream()) as behind:
         for kill in range(kills):
             folder = tmp_path / str(kill)
             answered += _killed(behind, folder, after=20 + 7 * (kill % 5))
