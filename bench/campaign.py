@@ -238,15 +238,33 @@ def record(suite: Suite, text: str) -> None:
             file.write(f"\n## {title}\n\n{suite.shows[0].upper()}{suite.shows[1:]}.\n\n")
             file.write(f"<!-- {suite.name} -->\n<!-- end of {suite.name} -->\n")
     written(page, suite.name, text)
+    written(ROOT / PAGE, "suites", listed())
+
+
+def listed() -> str:
+    """Every suite, what it shows, and where its results stand: a page says plainly what was never run in full."""
+    rows = ["| suite | shows | at most | results |", "|---|---|---|---|"]
+    for suite in SUITES:
+        text = (ROOT / suite.page).read_text(encoding="utf-8")
+        found = text.partition(f"<!-- {suite.name} -->")[2].partition(f"<!-- end of {suite.name} -->")[0].strip()
+        name = Path(suite.page).name
+        where = f"[{name.removesuffix('.md')}]({name})" if suite.page != PAGE else "below"
+        results = where if found else "not yet run in full"
+        rows.append(f"| `{suite.name}` | {suite.shows} | {suite.minutes:g} min | {results} |")
+    return "\n".join(rows)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suite.name for suite in SUITES))
+    parser.add_argument("--list", action="store_true", help="write the table of suites, and run none")
     parser.add_argument("--share", type=float, default=float(os.environ.get("CAMPAIGN_SHARE") or 1))
     args = parser.parse_args()
     if not 0 < args.share <= 1:
         parser.error(f"the share is {args.share}; it must be above 0 and at most 1")
+    if args.list:
+        written(ROOT / PAGE, "suites", listed())
+        return 0
     known = {suite.name: suite for suite in SUITES}
     if unknown := [name for name in args.suites if name not in known]:
         parser.error(f"no suite is called {', '.join(unknown)}; there are {', '.join(sorted(known))}")

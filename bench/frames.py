@@ -47,10 +47,6 @@ WHY = {
     ("core/complete.py", "complete"): "prompt, generation, thought and answer parted, tokens counted",
     ("traces/remember.py", "generate"): "one generation for all that need the same trace; cut where it suffices",
     ("traces/remember.py", "_grow"): "a longer trace is generated and stored",
-    (
-        "traces/remember.py",
-        "_written",
-    ): "a stop is found in the ids alone, since engines differ in what they call it",
 }
 
 

@@ -117,6 +117,8 @@ class Asker(asyncio.Protocol):
         self.request, self.end, self.until, self.times = request, end, until, times
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.failed = 0
+        self.refused = b""
+        """The last answer that was none."""
         self.warm = False
         """The first answer also pays for connections on both sides; it counts only where there is no other."""
 
@@ -132,7 +134,8 @@ class Asker(asyncio.Protocol):
         if not self.first:
             self.first = time.perf_counter()
         self.held += data
-        if self.end is not None:
+        good = self.held.startswith(b"HTTP/1.1 200")
+        if self.end is not None and good:
             if self.end not in self.held or not self.held.endswith(b"0\r\n\r\n"):
                 return
         else:
@@ -141,8 +144,8 @@ class Asker(asyncio.Protocol):
             if not found or len(self.held) < at + 4 + int(found[1]):
                 return
         now = time.perf_counter()
-        if not self.held.startswith(b"HTTP/1.1 200"):
-            self.failed += 1
+        if not good:
+            self.failed, self.refused = self.failed + 1, self.held
         self.times.append((now - self.begun, self.first - self.begun, self.warm))
         self.warm = True
         if now >= self.until:
@@ -187,6 +190,10 @@ async def load(port: int, connections: int, stream: bool, seconds: float, wire: 
     ]
     await asyncio.wait_for(asyncio.gather(*(a.done for a in askers)), seconds * 10 + 300)
     spent = time.perf_counter() - started
+    failed = sum(a.failed for a in askers)
+    if failed == len(times):
+        said = next((a.refused for a in askers if a.refused), b"nothing")[-400:].decode(errors="replace")
+        raise SystemExit(f"no request to {PATHS[wire]} at port {port} was answered; the last one was told: {said}")
     counted = [(t, f) for t, f, warm in times if warm] or [(t, f) for t, f, _ in times]
     whole, first = sorted(t for t, _ in counted), sorted(f for _, f in counted)
     return {
@@ -195,7 +202,7 @@ async def load(port: int, connections: int, stream: bool, seconds: float, wire: 
         "p50_ms": 1000 * whole[len(whole) // 2],
         "p99_ms": 1000 * whole[min(len(whole) - 1, len(whole) * 99 // 100)],
         "first_ms": 1000 * first[len(first) // 2],
-        "failed": sum(a.failed for a in askers),
+        "failed": failed,
     }
 
 
@@ -287,9 +294,12 @@ def main() -> None:
             entries = [
                 "- model_name: stub\n  litellm_params:\n    model: openai/stub\n"
                 f"    api_base: http://127.0.0.1:{up}/v1\n    api_key: sk-bench\n"
+                "    use_chat_completions_api: true\n"
                 for up in ups
             ]
-            config.write_text("model_list:\n" + "".join(entries))
+            # By itself it would hand messages on to /v1/responses, which servers of open models do not all have.
+            told = "litellm_settings:\n  use_chat_completions_url_for_anthropic_messages: true\n"
+            config.write_text("model_list:\n" + "".join(entries) + told)
             begin(
                 "litellm",
                 [args.litellm, "--config", str(config), "--port", str(port)],

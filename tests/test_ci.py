@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "bench"))
 
-from campaign import SUITES, scaled  # noqa: E402
+from campaign import PAGE, SUITES, listed, scaled  # noqa: E402
 
 
 def test_the_limits_of_ci_add_up_to_75_minutes_at_most() -> None:
@@ -30,3 +30,11 @@ def test_every_suite_exists_and_has_a_name_of_its_own() -> None:
         script = words[-1] if words[0] == "-m" else words[0]
         assert (ROOT / script).exists(), suite
         assert (ROOT / suite.page).exists(), suite
+
+
+def test_the_page_says_which_suites_never_ran_in_full() -> None:
+    """After a change of the table or of a block: python bench/campaign.py --list"""
+    page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
+    rows = {line for line in page if line.startswith("| `")}
+    assert len(rows) > 10
+    assert rows <= set(listed().splitlines())

@@ -7,13 +7,13 @@ print(thinkcap.ask("What is 48 * 57 + 9?", cap=512).answer)              # 2745
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from thinkcap.core.engine import Engine
-from thinkcap.core.errors import ConfigError
+from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.flow import Piece, stream
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.sync import wait
@@ -215,9 +215,15 @@ async def run_study(
     watch: Watcher | None = None,
     tell: Tell | None = None,
 ) -> Studied:
-    """Run to the end, then write `summary.json` beside the rows."""
+    """Run to the end, then write `summary.json` beside the rows; a finished study is read, and no model opened."""
+    from thinkcap.diagnose.summary import load_summary
     from thinkcap.engines.served import silent
-    from thinkcap.study.run import run
+    from thinkcap.study.run import finished, run
+
+    if engine is None and finished(config):
+        # A summary that does not fit its rows is made anew.
+        with suppress(DataError):
+            return Studied(config.folder, load_summary(config.folder))
 
     def conclude(done: Result) -> None:
         made.append(_concluded(done))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,17 @@ def complete(words: str) -> list[str]:
     return CliRunner().invoke(group, [], prog_name="thinkcap", env=environment).output.splitlines()
 
 
-def test_a_study_says_what_it_does_and_a_finished_one_that_it_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_says_what_it_does_and_a_finished_one_that_it_is_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     main(QUICK)
     first = capsys.readouterr()
     assert "2 questions, 4 rows\ngenerates at most 128 tokens" in first.err
     assert "4 of 4 rows, " in first.err
     assert "families on pebble, 2 questions: right answers in %, with 95 % interval" in first.out
     assert re.search(r"cap, tokens +nothink\n +32 +[\d.]+ \(\d+-\d+\)\n +64 ", first.out)
+    # Nothing is left to ask a model, so none is opened.
+    monkeypatch.setattr(sys.modules["thinkcap.study.run"], "opened", None)
     main(QUICK)
     again = capsys.readouterr()
     assert again.err == "2 questions, 4 rows, all done already: nothing is generated\n"

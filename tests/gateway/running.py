@@ -94,8 +94,9 @@ def in_thread(opening: Callable[[], AbstractAsyncContextManager[Any]]) -> Iterat
             await stop.wait()
 
     thread = Thread(main)
+    value = thread.start()
     try:
-        yield thread.start()
+        yield value
     finally:
         thread.stop()
 

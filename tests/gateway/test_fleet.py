@@ -12,6 +12,7 @@ from running import Client, app_running, gateway_running
 from stub import ANSWER, Stub
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.engines.link import Link
 from thinkcap.gateway.banner import banner
 from thinkcap.gateway.config import ServeConfig
 
@@ -224,11 +225,25 @@ def test_mistakes_in_the_settings_are_one_sentence(table: dict[str, Any], words:
         ServeConfig.from_mapping(table)
 
 
-def test_a_server_of_another_model_is_refused_at_the_start() -> None:
+def test_a_server_of_another_model_is_refused_at_the_start_and_no_connection_left_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[Link] = []
+    begin = Link.__init__
+
+    def noted(link: Link, *args: Any, **options: Any) -> None:
+        begin(link, *args, **options)
+        opened.append(link)
+
+    monkeypatch.setattr(Link, "__init__", noted)
+    # The one that is looked at is the right one, so that the other is found out when all is open.
+    monkeypatch.setattr("thinkcap.engines.fleet.Fleet.choose", lambda fleet, route, tried=(): fleet.members[0])
     with app_running(Stub()) as one, app_running(Other()) as two:
         tables = [{"model": "stub", "upstreams": [{"url": f"{one}/v1"}, {"url": f"{two}/v1"}]}]
         with pytest.raises(ConfigError, match="does not serve 'stub'"), gateway_running(tables):
             pass
+    assert len(opened) > 2
+    assert all(link._session.closed for link in opened)
 
 
 def test_a_key_of_its_own_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable
 from email.utils import parsedate_to_datetime
+from types import TracebackType
 from typing import TypeVar
 
 import aiohttp
 
-from thinkcap.core.errors import EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
+from thinkcap.core.errors import EngineError, EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
 from thinkcap.engines.call_context import CALL_CONTEXT, passed_on
 from thinkcap.engines.masking import Mask, sentence
 from thinkcap.engines.retry import RetryPolicy
@@ -64,7 +64,7 @@ class Link:
     async def whole(
         self, method: str, path: str, body: bytes | None, left_s: float, read: Callable[[bytes], T]
     ) -> T:
-        with self._named(path):
+        with _OneCall(self, path):
             response = await self._begun(method, path, body, left_s)
             try:
                 raw = await self._read(path, response)
@@ -77,7 +77,7 @@ class Link:
 
     async def forward(self, path: str, body: bytes, content_type: str, left_s: float) -> tuple[int, str, bytes]:
         """As it is; status, content type and body come back."""
-        with self._named(path):
+        with _OneCall(self, path):
             response = await self._begun("POST", path, body, left_s, content_type=content_type)
             try:
                 kind = response.headers.get("Content-Type", "application/octet-stream")
@@ -89,7 +89,7 @@ class Link:
         """The data of the events, as they come."""
         response: aiohttp.ClientResponse | None = None
         try:
-            with self._named(path):
+            with _OneCall(self, path):
                 async with asyncio.timeout(min(self._retry.first_byte_s, left_s)):
                     response = await self._begun("POST", path, body, left_s, self._retry.first_byte_s)
                 reader, size, idle, begun = EventReader(), 0, 0, False
@@ -159,50 +159,33 @@ class Link:
                 raise self._too_much(path, f"an answer of more than {ANSWER_BYTES} bytes")
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    @contextmanager
-    def _named(self, path: str) -> Iterator[None]:
-        """One call to the server, its errors ours, told to whoever looks on."""
-        context = CALL_CONTEXT.get()
-        began = time.perf_counter()
-        ended: BaseException | None = None
-        try:
-            with self._ours(path):
-                yield
-        except BaseException as err:
-            ended = err
-            raise
-        finally:
-            if context is not None:
-                context.told(self.base, time.perf_counter() - began, ended)
-
-    @contextmanager
-    def _ours(self, path: str) -> Iterator[None]:
-        """The one place where the transport's errors become ours."""
-        try:
-            yield
-        except (aiohttp.ServerTimeoutError, TimeoutError) as err:
-            late = self._late(path)
-            late.reached = not isinstance(err, aiohttp.ConnectionTimeoutError)
-            raise late from err
-        except aiohttp.InvalidURL as err:
-            raise EngineRefused(f"'{self.base}' is not a usable address; wanted http://host:port/v1") from err
-        except aiohttp.ClientPayloadError as err:
-            raise self.broken_off(path) from err
-        except aiohttp.ClientConnectorError as err:
-            error = EngineUnreachable(
-                f"no connection to {self._at(path)}: {err.os_error.strerror or err.os_error}; "
-                f"is the server running?"
-            )
-            error.reached = False
-            raise error from err
-        except (aiohttp.ClientConnectionError, ConnectionError) as err:
-            raise EngineUnreachable(
-                f"{self._at(path)} closed the connection ({type(err).__name__}); is the server still running?"
-            ) from err
-        except aiohttp.ClientError as err:
-            raise self.garbled(path, f"broken HTTP ({type(err).__name__})") from err
-        except EventTooLarge as err:
-            raise self._too_much(path, str(err)) from err
+    def ours(self, path: str, err: BaseException) -> EngineError | None:
+        """The one place where the transport's errors become ours; nothing for what is not the transport's."""
+        match err:
+            case aiohttp.ServerTimeoutError() | TimeoutError():
+                late = self._late(path)
+                late.reached = not isinstance(err, aiohttp.ConnectionTimeoutError)
+                return late
+            case aiohttp.InvalidURL():
+                return EngineRefused(f"'{self.base}' is not a usable address; wanted http://host:port/v1")
+            case aiohttp.ClientPayloadError():
+                return self.broken_off(path)
+            case aiohttp.ClientConnectorError():
+                error = EngineUnreachable(
+                    f"no connection to {self._at(path)}: {err.os_error.strerror or err.os_error}; "
+                    f"is the server running?"
+                )
+                error.reached = False
+                return error
+            case aiohttp.ClientConnectionError() | ConnectionError():
+                return EngineUnreachable(
+                    f"{self._at(path)} closed the connection ({type(err).__name__}); is the server still running?"
+                )
+            case aiohttp.ClientError():
+                return self.garbled(path, f"broken HTTP ({type(err).__name__})")
+            case EventTooLarge():
+                return self._too_much(path, str(err))
+        return None
 
     def _at(self, path: str) -> str:
         return f"{self.base}{path}"
@@ -240,6 +223,29 @@ class Link:
         # llama-server's 500 for an image it cannot read: no use in trying again.
         error.retriable = error.retriable and "not supported" not in said
         return error
+
+
+class _OneCall:
+    """One call to a server, its errors ours, told to whoever looks on."""
+
+    __slots__ = ("_began", "_context", "_link", "_path")
+
+    def __init__(self, link: Link, path: str) -> None:
+        self._link = link
+        self._path = path
+
+    def __enter__(self) -> None:
+        self._context = CALL_CONTEXT.get()
+        self._began = time.perf_counter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        ours = None if error is None else self._link.ours(self._path, error)
+        if self._context is not None:
+            self._context.told(self._link.base, time.perf_counter() - self._began, ours or error)
+        if ours is not None:
+            raise ours from error
 
 
 def _wait_at_most(response: aiohttp.ClientResponse, silence_s: float) -> None:

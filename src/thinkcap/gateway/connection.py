@@ -64,6 +64,9 @@ class _BoundedConnection(HttpToolsProtocol):
             return
         self._outside += len(data)
         super().data_received(data)
+        if self._request_open and self._in_head and self._late is None:
+            # Most heads come whole, and a clock for each would cost more than reading it.
+            self._start_clock()
         # After the parser, which took the body's share off: one piece of data may hold a head and part of a body.
         if self._outside > self._header_bytes:
             self._refuse(Refusal("the headers or trailers are too large", status=431, code="headers_too_large"))
@@ -72,8 +75,6 @@ class _BoundedConnection(HttpToolsProtocol):
         super().on_message_begin()
         self._in_head = self._request_open = True
         self._head = 0
-        if self._late is None:
-            self._start_clock()
 
     def on_url(self, url: bytes) -> None:
         self._head += len(url)

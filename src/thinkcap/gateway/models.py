@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -200,11 +201,14 @@ async def _opened(
     name = wanted.name or (
         Path(wanted.model).stem if wanted.model.lower().endswith(".gguf") else engine.card.model
     )
-    try:
+    async with AsyncExitStack() as undo:
+        undo.push_async_callback(engine.aclose)
         _measured(profile, engine)
         if remote:
             _name_upstreams(wanted, name, metrics)
         relay = await _relay(address, name, engine, config, metrics, fleet) if remote else None
+        if relay is not None:
+            undo.push_async_callback(relay.aclose)
         if fleet is not None:
             await _check_names(address, engine.card.model, config, fleet)
         card = engine.card
@@ -213,9 +217,7 @@ async def _opened(
         if remote:
             by_ids = card.transport == "ids" and card.tools
             field, budget_field = await _seen_thinking(address, engine, config, tools and not by_ids, fleet)
-    except BaseException:
-        await engine.aclose()
-        raise
+        undo.pop_all()
     return Served(name, engine, profile, relay, field, tools, budget_field, fleet)
 
 

@@ -6,6 +6,7 @@ run(ServeConfig.from_mapping({"model": "bundled", "port": 8080}))
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import resource
 import signal
@@ -135,9 +136,16 @@ async def serve(
         app = Reloading(Gateway(config, models, metrics), again or (lambda: asked), asked, started)
         stack.push_async_callback(app.aclose)
         server = make_server(app, lambda address: tell(banner(address, app.gateway.service, servers)))
+        _settled()
         with _on_hangup(app.reload, tell):
             await server.serve()
         return server.started
+
+
+def _settled() -> None:
+    """What has been loaded stays loaded: collections of garbage need not go through it with every few requests."""
+    gc.collect()
+    gc.freeze()
 
 
 @contextmanager
@@ -200,6 +208,7 @@ async def _watch(config: ServeConfig, tell: Callable[[str], None], stack: AsyncE
 
     try:
         server = make_server(watch, told)
+        _settled()
         with _on_hangup(not_again, tell):
             await server.serve()
         return server.started

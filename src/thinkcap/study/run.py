@@ -22,6 +22,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.core.files import replace_text, replacing
 from thinkcap.core.racing import together
 from thinkcap.core.types import Sampling
+from thinkcap.engines import engine_for
 from thinkcap.engines.served import Tell, silent
 from thinkcap.engines.served.running import opened
 from thinkcap.grading import Grader
@@ -30,7 +31,7 @@ from thinkcap.study.columns import Stored, write_columns
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.feed import Feed
 from thinkcap.study.folders import link_latest, refuse_other
-from thinkcap.study.journal import COLUMNS, Journal, Rows
+from thinkcap.study.journal import COLUMNS, Journal, Rows, standing
 from thinkcap.study.pace import Pace
 from thinkcap.study.plan import StudyPlan, plan
 from thinkcap.study.progress import Noting, Progress, Watcher
@@ -96,6 +97,23 @@ async def run(
             if config.out is None:
                 link_latest(folder)
             return result
+
+
+def finished(config: StudyConfig) -> bool:
+    """Whether all that a run leaves is there, made under these very settings, so that no model need be opened.
+
+    A server is asked in any case: it may have another model by now.
+    """
+    folder = config.folder
+    if config.verify_prefix or not isinstance(config.model, str) or engine_for(config.model) == "openai":
+        return False
+    settings = folder / "study.toml"
+    if not all(_own_file(folder / name) for name in (CHAINS, TIMES, "summary.json", settings.name)):
+        return False
+    if settings.read_text(encoding="utf-8") != tomli_w.dumps(config.to_mapping()):
+        return False
+    found = standing(folder / "rows.jsonl", plan(config), config.prompts.hash)
+    return found.places is None and bool(found.done.all())
 
 
 @asynccontextmanager

@@ -126,35 +126,25 @@ class Remembering:
         started = time.perf_counter()
         if trace is not None and prompt.scored and trace.scores is None:
             trace = await self._scored(trace, prompt, sampling)
-        if trace is not None and trace.covers(limit):
-            grown = trace
-        elif trace is not None and sampling.greedy and not prompt.body:
-            if emit:
-                emit(Delta(await self.read(trace.ids[begun:])))
-            longer = replace(prompt, ids=prompt.ids + trace.ids, begun=prompt.begun + len(trace.ids))
-            output = await self._written(longer, limit - len(trace.ids), sampling, emit)
-            reached = len(trace.ids) + output.tokens if _short(output) else limit
-            wall_s = time.perf_counter() - started
-            grown = trace.extended(output.ids or (), output.ended, reached, wall_s, output.scores)
-        else:
+        if trace is None or not trace.covers(limit):
             # Continuing a sample would restart the random state, so it is drawn again whole.
-            output = await self._written(prompt, limit, sampling, emit)
-            before = trace.generated if trace else 0
-            reached = output.tokens if _short(output) else limit
-            grown = Trace(
-                output.ids or (),
-                output.ended,
-                reached,
-                before + output.tokens,
-                wall_s=time.perf_counter() - started,
-                scores=output.scores,
-            )
-        await self._store.put(key, grown)
-        return grown
-
-    async def _written(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
-        """A stop shows in the ids alone here: engines differ in what they call it."""
-        return await stopped(await self._engine.generate(prompt, limit, sampling, emit), prompt, self.read)
+            kept = trace.ids if trace is not None and sampling.greedy and not prompt.body else ()
+            if kept and emit:
+                emit(Delta(await self.read(kept[begun:])))
+            asked = replace(prompt, ids=prompt.ids + kept, begun=prompt.begun + len(kept))
+            written = await self._engine.generate(asked, limit - len(kept), sampling, emit)
+            # A stop shows in the ids alone here: engines differ in what they call it.
+            output = await stopped(written, asked, self.read)
+            reached = len(kept) + output.tokens if _short(output) else limit
+            wall_s = time.perf_counter() - started
+            ids, scores = output.ids or (), output.scores
+            if trace is not None and kept:
+                trace = trace.extended(ids, output.ended, reached, wall_s, scores)
+            else:
+                made = output.tokens + (trace.generated if trace is not None else 0)
+                trace = Trace(ids, output.ended, reached, made, wall_s=wall_s, scores=scores)
+        await self._store.put(key, trace)
+        return trace
 
     async def _enough(self, trace: Trace, prompt: Prompt, limit: int, begun: int = 0) -> bool:
         """Whether the trace holds all that is asked for: the budget, or a stop before it, and scores if wanted."""

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from types import TracebackType
 from typing import Annotated, Protocol
 
@@ -38,15 +39,19 @@ class Limits:
     tokens_per_day: Allowed | None = None
 
     def __bool__(self) -> bool:
-        return any(getattr(self, one.name) is not None for one in fields(self))
+        return bool(self._set)
 
-    def each(self, tokens: int) -> Iterator[Claim]:
+    @cached_property
+    def _set(self) -> tuple[tuple[str, float, int], ...]:
+        """Those that are set: name, time and most. They are asked for several times a request and never change."""
+        found = [(one.name, getattr(self, one.name)) for one in fields(self)]
+        return tuple(
+            (n, MINUTE_S if n.endswith("minute") else DAY_S, most) for n, most in found if most is not None
+        )
+
+    def each(self, tokens: int) -> list[Claim]:
         """What a request of so many tokens claims of each limit that is set."""
-        for one in fields(self):
-            most: int | None = getattr(self, one.name)
-            if most is not None:
-                length_s = MINUTE_S if one.name.endswith("minute") else DAY_S
-                yield Claim(one.name, length_s, most, 1 if one.name.startswith("requests") else tokens)
+        return [Claim(n, time_s, most, 1 if n.startswith("requests") else tokens) for n, time_s, most in self._set]
 
     def shared(self, among: int) -> Limits:
         """The share of one of several gateways that cannot ask each other."""
@@ -113,10 +118,11 @@ class LocalQuota:
     def take(self, holder: Holder, limits: Limits, tokens: int) -> Ticket:
         """Reserves of every limit, or raises for the one that frees last."""
         now = self.clock()
-        claims = list(limits.each(tokens))
-        waits = [(self._wait(holder.name, claim, now), claim) for claim in claims]
-        wait_s, claim = max(waits, key=lambda one: one[0], default=(0.0, None))
-        if claim is not None and wait_s > 0:
+        waits = [
+            (wait_s, claim) for claim in limits.each(tokens) if (wait_s := self._wait(holder.name, claim, now))
+        ]
+        if waits:
+            wait_s, claim = max(waits, key=lambda one: one[0])
             raise exceeded(holder, claim, wait_s)
         ticket = Ticket(holder, tokens, now)
         self.count(ticket)
@@ -128,6 +134,8 @@ class LocalQuota:
             self._add(ticket.holder.name, claim, claim.step(ticket.at), claim.amount)
 
     def settle(self, ticket: Ticket, tokens: int) -> None:
+        if tokens == ticket.tokens:
+            return
         for claim in ticket.holder.limits.each(tokens - ticket.tokens):
             if claim.limit.startswith("tokens"):
                 self._add(ticket.holder.name, claim, claim.step(ticket.at), claim.amount)
@@ -153,13 +161,13 @@ class LocalQuota:
 
 def wait_s(counts: Mapping[int, int], claim: Claim, now: float) -> float:
     too_much = sum(counts.values()) + claim.amount - claim.most
+    if too_much <= 0:
+        return 0.0
     for step in sorted(counts):
-        if too_much <= 0:
-            return 0.0
         too_much -= counts[step]
         if too_much <= 0:
             return max(0.001, (step + 1) * claim.step_s + claim.length_s - now)
-    return 0.0 if too_much <= 0 else claim.length_s
+    return claim.length_s
 
 
 def exceeded(holder: Holder, claim: Claim, wait_s: float) -> Refusal:

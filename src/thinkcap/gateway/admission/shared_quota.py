@@ -136,7 +136,7 @@ class SharedQuota:
         return self._clock() < self._until
 
     async def reserve(self, holder: Holder, tokens: int) -> Ticket:
-        claims = list(holder.limits.each(tokens))
+        claims = holder.limits.each(tokens)
         if self.alone:
             return self._by_share(holder, tokens)
         answer: asyncio.Future[tuple[float, int, float]] = asyncio.get_running_loop().create_future()

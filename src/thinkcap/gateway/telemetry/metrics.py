@@ -108,10 +108,10 @@ class Metrics:
 
     def name_upstream(self, address: str, name: str) -> None:
         """What a model server is called in counts: where it is, is nobody's business who may read them."""
-        self._upstreams.setdefault(urlsplit(address).netloc, name)
+        self._upstreams.setdefault(_netloc(address), name)
 
     def called(self, model: str, base: str, seconds: float, ended: BaseException | None) -> None:
-        name = self._upstreams.get(urlsplit(base).netloc, _EMBEDDED)
+        name = self._upstreams.get(_netloc(base), _EMBEDDED)
         outcome = "ok" if ended is None else "left"
         if isinstance(ended, EngineError):
             outcome = refusal_of(ended).code or "other"
@@ -167,6 +167,11 @@ class Metrics:
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
+
+
+@lru_cache(maxsize=256)
+def _netloc(address: str) -> str:
+    return urlsplit(address).netloc
 
 
 def _samples(counter: Counter) -> Iterator[tuple[dict[str, str], int]]:

@@ -44,6 +44,7 @@ _OPERATIONS = {
     "/v1/embeddings": "embeddings",
 }
 _PROPAGATOR = TraceContextTextMapPropagator()
+_NO_PARENT = Context()
 _OTHER = "_OTHER"
 """The conventions' word for an error that has no name."""
 
@@ -90,24 +91,19 @@ class RequestSpans:
         self._tracer = tracer
         self._operation = operation
         self._visit = visit
-        self._span = tracer.start_span(operation, _PROPAGATOR.extract(carried), SpanKind.SERVER)
+        parent = _PROPAGATOR.extract(carried) if "traceparent" in carried else _NO_PARENT
+        self._span = tracer.start_span(operation, parent, SpanKind.SERVER)
         self._inside: Context = set_span_in_context(self._span)
         self._pass: Span | None = None
         self.id = format(self._span.get_span_context().trace_id, "032x")
-        self.headers: Mapping[str, str] = _headers(self._inside)
-
-    @contextmanager
-    def passing(self, stage: str, budget: int) -> Iterator[None]:
-        with self._passing(stage, budget) as span:
-            self._pass = span
-            yield
+        self.headers: Mapping[str, str] = _headers(self._span)
 
     def spent(self, one: SpentPass) -> None:
         if self._pass is not None:
             self._pass.set_attributes(_of_pass(one))
 
     async def complete(self, engine: Engine, request: Request, emit: Emit | None = None) -> Completion:
-        with self._passing(request.stage, request.budget) as span:
+        with self.passing(request.stage, request.budget) as span:
             done = await complete(engine, request, emit)
             span.set_attributes(
                 {
@@ -134,7 +130,7 @@ class RequestSpans:
         span.end()
 
     @contextmanager
-    def _passing(self, stage: str, budget: int) -> Iterator[Span]:
+    def passing(self, stage: str, budget: int) -> Iterator[Span]:
         if not self._span.is_recording():
             # Nobody keeps it, and what the calls carry says so already.
             yield self._span
@@ -152,11 +148,11 @@ class RequestSpans:
                 "thinkcap.policy": visit.policy,
             },
         )
+        self._pass = span
         context = CALL_CONTEXT.get()
         token = None
         if context is not None:
-            inside = _headers(set_span_in_context(span, self._inside))
-            token = CALL_CONTEXT.set(replace(context, headers={**context.headers, **inside}))
+            token = CALL_CONTEXT.set(replace(context, headers={**context.headers, **_headers(span)}))
         try:
             yield span
         except BaseException as err:
@@ -218,7 +214,10 @@ def _usage(output: int, reasoning: int, prompt: int) -> dict[str, Any]:
     }
 
 
-def _headers(context: Context) -> dict[str, str]:
-    found: dict[str, str] = {}
-    _PROPAGATOR.inject(found, context)
+def _headers(span: Span) -> dict[str, str]:
+    """W3C's trace context, as the propagator writes it; that one would look for the span anew in every context."""
+    of = span.get_span_context()
+    found = {"traceparent": f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}"}
+    if of.trace_state:
+        found["tracestate"] = of.trace_state.to_header()
     return found

@@ -35,7 +35,7 @@ class VisitSpans(Protocol):
         """Answers a request of a flow in a span of its own."""
         ...
 
-    def passing(self, stage: str, budget: int) -> AbstractContextManager[None]:
+    def passing(self, stage: str, budget: int) -> AbstractContextManager[object]:
         """A span around one pass; what is `spent` inside is the pass's."""
         ...
 
@@ -85,7 +85,7 @@ class Visit:
         if self.first is None:
             self.first = time.perf_counter()
 
-    def passing(self, stage: str, budget: int) -> AbstractContextManager[None]:
+    def passing(self, stage: str, budget: int) -> AbstractContextManager[object]:
         """The one pass of a request that goes by the short way; `relayed` inside says what came of it."""
         self.pass_began = time.perf_counter()
         return self.trace.passing(stage, budget) if self.trace else nullcontext()
