@@ -20,7 +20,7 @@ def two_pass(
         0                        cap / 2                  cap
         |thought ................|answer pass             |
 
-    Unlike `split`, with its options, it makes the answer pass also where the thought ended.
+    It takes the options of `split`, but makes the answer pass even where the thought ended.
     Use it in a study to see what the second pass is worth by itself. Not for serving.
     """
     think, answer = stages.shares(cap, think, answer, default=(0.5, 0.5))

@@ -32,7 +32,7 @@ def estimate(
         0          ask_tokens                             cap - answer   cap
         |[[number]]|thought, "use less than number tokens"|</think>answer |
 
-    Use it with models that follow such limits; reasoning models largely ignore them, so the cap stays behind it.
+    Use it with models that follow such limits; reasoning models largely ignore them, so the cap still applies.
     `ask_tokens` (32) for the estimate, without thinking; an unreadable one means no limit in words. The answer is
     written in `mode` (think); a thought that is cut is closed with `answer` tokens, as in `close`.
     """

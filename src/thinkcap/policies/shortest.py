@@ -29,7 +29,7 @@ def shortest(
         |thought 1 answer |thought 2 .. |thought 3 answer |...   |   the `first` shortest vote
 
     A thought that grows longer than the longest of the shortest so far is cut there. Ties go to the shortest.
-    Use it where a model's short thoughts are its better ones and single ones are noisy. It needs an answer kind.
+    Use it where a model's short thoughts are its better ones and a single one is noisy. It needs an answer kind.
     `samples` (5; authors 5 to 10) at `temperature` and `top_p`, of which the `first` (3; authors 1 or 3) count,
     one after the other; `parallel` runs them side by side in equal shares and stops the rest when enough have
     ended. `answer` tokens are kept to close a thought where none ended.

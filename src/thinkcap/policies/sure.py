@@ -34,7 +34,7 @@ def sure(
         |thought ....|(trial)....... |(trial) sure: answer                  stops early
         |thought ....|(trial)....... |(trial)............ |</think>answer |   else
 
-    Trials are hidden and taken back; each costs what it costs, which the authors do not count.
+    Trials are hidden and taken back, but their tokens are charged; the authors do not count them.
     Use it where thoughts say `Wait` and go on long after the answer is there; `at` is another word, or a place as
     in `settle`.
     Sure means that the `mean` of the trial's token probabilities is above `over`: geometric (the default),

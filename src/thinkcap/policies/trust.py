@@ -33,7 +33,7 @@ def trust(
         0                                                        cap
         |thought 1 answer |thought 2 answer |... |thought 16 answer |   the surest `keep` vote
 
-    Use it where many samples can be paid and some of them wander. It needs an answer kind and log probabilities.
+    Use it where many samples are affordable and some wander. It needs an answer kind and log probabilities.
     `samples` (16; authors 512) at `temperature` and `top_p`; the share `keep` (0.1) with the highest score votes.
     `by` says how a thought is scored: its tail, the bottom tenth of its windows, its lowest window, or its mean.
     `window` is a quarter of a sample's share and at most 2,048 tokens (the authors').

@@ -22,7 +22,7 @@ def wait(
         |thought ..........Wait|thought ................|</think>answer |
 
     The mark that ends the thought is taken back, a word of ours follows, and the model thinks on in the same turn.
-    Use it where the model stops too early and tokens are left; it may also talk a right answer away.
+    Use it where the model stops too early and tokens are left; it may also talk the model out of a right answer.
     At most `times` extensions (1; the authors tried 1 to 6) by `word`, written as it is; `answer` tokens
     are kept for the answer (an eighth of the cap, at least 32 if that fits).
     """
