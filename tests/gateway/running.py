@@ -149,7 +149,7 @@ def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, 
             opened = await open_models(config, metrics)
         gateway = Gateway(config, opened, metrics)
         async with serving(make_server(gateway)) as address:
-            yield address, gateway
+            yield f"{address}/v1", gateway
         await opened.aclose()
 
     with in_thread(opening) as found:
