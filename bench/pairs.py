@@ -25,7 +25,19 @@ PAIRS = tuple(f"{server}-{markup}" for server in SERVERS for markup in MARKUPS)
 
 def run(pair: str, results: Path) -> None:
     """Its five tests, one report; a pair that fails is a line of the table, not the end of the run."""
-    words = [sys.executable, "-m", "pytest", "-q", "-m", "servers or campaign", "-k", pair, TESTS]
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--timeout",
+        "3600",
+        "-m",
+        "servers or campaign",
+        "-k",
+        pair,
+        TESTS,
+    ]
     report = results.resolve() / f"{pair}.xml"
     subprocess.run([*words, "--junit-xml", str(report)], cwd=ROOT, stdout=sys.stderr, check=False)
 
