@@ -34,6 +34,7 @@ def test_by_keyboard(browser: Any, file: Path) -> None:
         page.keyboard.press("/")
         page.keyboard.type("1234")
         view.until(f"document.querySelectorAll('#list button').length < {QUESTIONS // 10}")
+        assert f"of {QUESTIONS:,} questions" in page.inner_text("#count")
         view.shoot("large", whole=False)
         assert view.said == []
 

@@ -88,7 +88,7 @@ function solved() {
   if (!found) return "";
   const enough = found.by.filter(([b]) => b && b <= budget()).reduce((sum, [, k]) => sum + k, 0);
   const none = found.by.find(([b]) => !b);
-  return `${enough} of ${found.n} questions need ${budget()} tokens or fewer; ${none ? none[1] : 0} are right at no cap (hollow)`;
+  return `${whole(enough)} of ${whole(found.n)} questions need ${budget()} tokens or fewer; ${whole(none ? none[1] : 0)} are right at no cap (hollow)`;
 }
 
 const hazards = () => (data.views.find((v) => v.task === data.tasks[state.task]) || {}).hazard;
@@ -114,7 +114,7 @@ function hazardChart() {
     sites: bins.map(middle),
     tell: (x) => {
       const b = bins.find((v) => middle(v) === x);
-      const rows = [["ends next", `${(100 * b[2]).toFixed(2)} % (${(100 * b[3]).toFixed(2)} to ${(100 * b[4]).toFixed(2)})`], ["chains left", String(b[5])]];
+      const rows = [["ends next", `${(100 * b[2]).toFixed(2)} % (${(100 * b[3]).toFixed(2)} to ${(100 * b[4]).toFixed(2)})`], ["chains left", whole(b[5])]];
       return { title: `${whole(b[0])} to ${whole(b[1])} tokens`, rows: rows.map((r) => [null, ...r]) };
     },
     csv: () => [["from", "to", "ends next", "low", "high", "chains left"], ...bins],
@@ -125,7 +125,7 @@ function hazardNote() {
   const found = hazards();
   if (!found) return "";
   const here = found.bins.find((b) => budget() >= b[0] && budget() < b[1]);
-  const said = here ? `At ${budget()}: ${(100 * here[2]).toFixed(2)} % a token, ${here[5]} chains left. ` : "";
+  const said = here ? `At ${budget()}: ${(100 * here[2]).toFixed(2)} % a token, ${whole(here[5])} chains left. ` : "";
   const thin = found.bins.filter((b) => b[5] < found.few);
   const high = thin.filter((b) => b[2] > found.top).map((b) => `${(100 * b[2]).toFixed(1)} % from ${b[0]} on`);
   const above = high.length ? `; above the scale: ${high.join(", ")}` : "";

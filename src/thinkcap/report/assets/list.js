@@ -98,8 +98,8 @@ function drawFound() {
   const all = data.questions.task.filter((t) => t === state.task).length;
   const partly = state.search && !data.served && data.inside.length < data.questions.id.length;
   byId("count").textContent =
-    (found.length === all ? `${all} questions` : `${found.length} of ${all} questions`) +
-    (partly ? `; of ${data.questions.id.length - data.inside.length} only id and beginning are searched` : "");
+    (found.length === all ? `${whole(all)} questions` : `${whole(found.length)} of ${whole(all)} questions`) +
+    (partly ? `; of ${whole(data.questions.id.length - data.inside.length)} only id and beginning are searched` : "");
   byId("more").hidden = found.length <= state.limit;
 }
 
