@@ -40,7 +40,7 @@ PARSING = (
 )
 
 
-@pytest.fixture(scope="module", params=["llama"])
+@pytest.fixture(scope="module", params=["vllm", "llama"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     more = PARSING if request.param == "vllm" else ()
     process, found = launch(request.param, tmp_path_factory.mktemp(request.param), CALLING, more=more)

@@ -8,6 +8,8 @@ what it writes: llama.cpp's continues the turn over chat, vLLM takes ids and par
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -151,6 +153,27 @@ def forced_schema(request: Request) -> dict[str, Any] | None:
     ]
     most = {"maxItems": 1} if request.question.options.get("parallel_tool_calls") is False else {}
     return {"type": "array", "minItems": 1, **most, "items": {"anyOf": forms} if len(forms) > 1 else forms[0]}
+
+
+def forced_calls(chat: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
+    """Calls in the form of `forced_schema`, where a server hands them on unread; none where the cap cut them."""
+    choice = chat.get("tool_choice")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    if isinstance(choice, Mapping):
+        found = [{"name": choice["function"]["name"], "parameters": found}]
+    elif choice != "required" or not isinstance(found, list):
+        return []
+    return [
+        {
+            "id": f"call_{secrets.token_hex(12)}",
+            "type": "function",
+            "function": {"name": one["name"], "arguments": json.dumps(one["parameters"], ensure_ascii=False)},
+        }
+        for one in found
+    ]
 
 
 def held_to(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from thinkcap.engines.calling import (
     calls,
     choice_of,
     extras_of,
+    forced_calls,
     forced_schema,
     held_to,
     rendering,
@@ -96,6 +97,9 @@ class VllmServer:
         }
         found = await self._client.post(DERENDER, body, lambda j: msgspec.convert(j, ChatAnswer).choices[0].text)
         text = (found.content or "").lstrip("\n")
+        if not found.tool_calls and (made := forced_calls(chat, text)):
+            # vLLM's parsers read what a model writes by itself; a call that was forced comes back as its JSON.
+            return replace(output, text="", answer="", extras=extras_of(made), ids=None)
         return replace(output, text=text, answer=text, extras=extras_of(found.tool_calls or ()), ids=None)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
