@@ -159,7 +159,8 @@ def forced_calls(chat: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
     """Calls in the form of `forced_schema`, where a server hands them on unread; none where the cap cut them."""
     choice = chat.get("tool_choice")
     try:
-        found = json.loads(text)
+        # Behind it the token that ends the turn may stand in words.
+        found, _ = json.JSONDecoder().raw_decode(text)
     except ValueError:
         return []
     if isinstance(choice, Mapping):
