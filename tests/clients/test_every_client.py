@@ -44,7 +44,13 @@ def unused_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_client_gets_its_answer(way: Way, request: pytest.FixtureRequest) -> None:
     if not way.version:
         pytest.skip(f"{way.client} is not installed; make setup-clients")
-    carried_out(way, request.getfixturevalue("behind" if way.raw else "embedded"), "pebble")
+    try:
+        carried_out(way, request.getfixturevalue("behind" if way.raw else "embedded"), "pebble")
+    except Exception as err:
+        # inspect-ai's word for a package beside it that is too old: clients in one environment do not agree on it.
+        if type(err).__name__ != "PrerequisiteError":
+            raise
+        pytest.skip(f"{way.client} wants another version of what other clients hold back: {err}")
 
 
 def test_the_page_shows_the_very_code_that_ran() -> None:

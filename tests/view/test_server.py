@@ -157,7 +157,7 @@ async def test_a_stopped_run_of_a_stranger_is_shown_or_refused(
             assert (await found.get(place)).status < 500, place
 
 
-@pytest.mark.parametrize("lost", ["provenance", "rows", "comparisons", "tokens_alone"])
+@pytest.mark.parametrize("lost", ["rows", "comparisons", "tokens_alone"])
 async def test_a_finished_run_of_a_stranger_lacks_something(runs: Path, tmp_path: Path, lost: str) -> None:
     root = tmp_path / "runs"
     shutil.copytree(runs / "second", root / "theirs")

@@ -167,6 +167,8 @@ def forced_calls(chat: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
         found = [{"name": choice["function"]["name"], "parameters": found}]
     elif choice != "required" or not isinstance(found, list):
         return []
+    if not all(isinstance(one, Mapping) and {"name", "parameters"} <= one.keys() for one in found):
+        return []
     return [
         {
             "id": f"call_{secrets.token_hex(12)}",
