@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT / "tests" / room) for room in (".", "clients", "engines
 
 import started  # noqa: E402
 from running import gateway_running  # noqa: E402
-from ways import WAYS, Way, carried_out, snippets  # noqa: E402
+from ways import WAYS, HeldBack, Way, carried_out, snippets  # noqa: E402
 
 from page import written  # noqa: E402
 
@@ -57,6 +57,9 @@ def tried(way: Way, kind: str, address: str) -> str:
         # Some clients talk; the table alone is for stdout.
         with redirect_stdout(sys.stderr):
             carried_out(way, address, "pebble")
+    except HeldBack as error:
+        print(error, file=sys.stderr)
+        return "held back"
     except Exception as error:  # whatever a client raises is its result here
         print(f"{way.client}, {way.tried}, {PLACES[kind]}: {type(error).__name__}: {error}", file=sys.stderr)
         return "FAILED"
