@@ -85,7 +85,9 @@ def test_openai_python_sees_errors_in_the_servers_words(client: openai.OpenAI, n
         client.chat.completions.create(**asked("gpt-5"))
     if server.kind != "transformers":  # which does not say how long its context is
         with pytest.raises(openai.BadRequestError, match="context window"):
-            client.chat.completions.create(**asked(name) | {"max_tokens": 10**6})
+            client.chat.completions.create(
+                **asked(name) | {"messages": [{"role": "user", "content": "one two " * 9_000}]}
+            )
     tools: Any = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
     if server.kind == "vllm":
         with pytest.raises(openai.BadRequestError, match="--enable-auto-tool-choice"):
