@@ -47,7 +47,7 @@ class Remembering:
         self._online = online
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._claimed = dict(claimed or {})
-        self._texts: dict[tuple[str, int, int], str] = {}
+        self._texts: dict[Ids, str] = {}
 
     @property
     def card(self) -> EngineCard:
@@ -172,7 +172,7 @@ class Remembering:
         # A trace that ends at a stop is shorter than its budget, and there is no more of it.
         cut = trace.cut(limit if trace.covers(limit) else len(trace.ids))
         ids = cut.ids[begun:]
-        text = await self._text(key, ids, begun)
+        text = await self._text(ids)
         if emit and not watched:
             emit(Delta(text))
         # Generated now, or generated under this very budget and found again after an interruption.
@@ -198,12 +198,11 @@ class Remembering:
                 emit(Delta(output.text))
         return output
 
-    async def _text(self, key: str, ids: Ids, begun: int) -> str:
+    async def _text(self, ids: Ids) -> str:
         """Rows that are cut from one trace follow each other, and a chain that ended is whole at many budgets."""
-        place = (key, len(ids), begun)
-        text = self._texts.get(place)
+        text = self._texts.get(ids)
         if text is None:
-            text = self._texts[place] = await self._engine.read(ids)
+            text = self._texts[ids] = await self._engine.read(ids)
             if len(self._texts) > _READ:
                 del self._texts[next(iter(self._texts))]
         return text
