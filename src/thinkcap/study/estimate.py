@@ -8,7 +8,7 @@ from thinkcap.core.errors import ConfigError
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.folders import refuse_other
 from thinkcap.study.journal import standing
-from thinkcap.study.pace import CUTS
+from thinkcap.study.pace import cut_of
 from thinkcap.study.plan import StudyPlan, plan
 from thinkcap.study.values import FREE
 from thinkcap.traces.store import TraceStore
@@ -67,7 +67,7 @@ def _at_most(cells: StudyPlan, *, shared: bool) -> int:
     longest: dict[str, int] = {}
     each = 0
     for spec, budget in cells.ways:
-        mode = CUTS.get(spec.label)
+        mode = cut_of(spec)
         if shared and mode is not None:
             longest[mode] = max(longest.get(mode, 0), budget)
         else:

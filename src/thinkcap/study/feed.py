@@ -16,7 +16,7 @@ from itertools import islice
 
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.statistics.arrays import Bools
-from thinkcap.study.pace import CUTS
+from thinkcap.study.pace import cut_of
 from thinkcap.study.plan import StudyPlan
 
 _AHEAD, _AHEAD_SHARE = 16, 0.02
@@ -85,7 +85,7 @@ def order(plan: StudyPlan, done: Bools, lanes: int, *, online: bool = False) -> 
                 if left := [at for way in ways if not done[at := way * width + question]]:
                     yield left
 
-    chains = [ways for ways in together if plan.ways[ways[0]][0].label in CUTS][:2]
+    chains = [ways for ways in together if cut_of(plan.ways[ways[0]][0])][:2]
     others = [ways for ways in together if ways not in chains]
     rest = places(together, ahead, width)
     yield from places(chains, 0, ahead)
@@ -101,6 +101,6 @@ def _together(ways: Sequence[tuple[PolicySpec, int]], *, online: bool) -> list[l
     first = sorted(range(len(ways)), key=lambda at: (-ways[at][1], ways[at][0].label != "think"))
     found: dict[str | int, list[int]] = {}
     for way in first:
-        mode = None if online else CUTS.get(ways[way][0].label)
+        mode = None if online else cut_of(ways[way][0])
         found.setdefault(way if mode is None else mode, []).append(way)
     return list(found.values())

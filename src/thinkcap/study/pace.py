@@ -13,30 +13,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import get_args
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from thinkcap.core.types import Mode
-from thinkcap.policies.registry import POLICIES, PolicySpec, declared
+from thinkcap.policies.registry import PolicySpec, declared
 from thinkcap.statistics.arrays import Bools, Floats, Ints
 
-CUTS: Mapping[str, str] = {
-    name: declared(name).plain
-    for name in POLICIES
-    # By their names first: to ask all would import them all.
-    if name.partition("[")[0] in get_args(Mode) and declared(name).plain
-}
-"""Policies that are nothing but a cut of one mode's trace: a generation at the largest budget serves them all."""
 _HALF_LIFE_S = 10.0
+
+
+def cut_of(spec: PolicySpec) -> str | None:
+    """The mode of whose trace a policy is nothing but a cut: one generation at the largest budget serves all."""
+    return declared(spec.label).plain or None
 
 
 def free(ways: Sequence[tuple[PolicySpec, int]], *, online: bool = False) -> Bools:
     """Which policies at which budgets write nothing, since a chain at a larger one is stored."""
     found, written = [], set()
     for spec, _ in ways:
-        mode = CUTS.get(spec.label)
+        mode = cut_of(spec)
         found.append(mode in written and not online)
         written |= {mode} - {None}
     return np.array(found, dtype=np.bool_)
