@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from thinkcap.calibrate.calibrate import calibrate
 from thinkcap.calibrate.profile import RIVAL, Profile
 from thinkcap.cli.calibrate import command
+from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.types import Answer, Completion, Graded, Question, Request, Run, Step
 from thinkcap.diagnose.summary import summarise, write_summary
@@ -33,6 +34,7 @@ RIGHT = {
     ("think", 512): 95,
     ("placebo", 512): 100,
 }
+CARD = EngineCard("scripted", "m", "m-1", "ids")
 
 
 def row(task: str, number: int, policy: str, budget: int, right: bool) -> Row:
@@ -44,7 +46,7 @@ def row(task: str, number: int, policy: str, budget: int, right: bool) -> Row:
     ]
     run = Run(Answer("1", "think", done[-1].completion), tuple(done))
     cell = Cell(Task(task, (question,), {question.id: "1"}, ""), question, parse(policy), budget, 0, question)
-    return make_row(cell, Graded(run, "right" if right else "wrong", "1", 1), model="m", prompts="p")
+    return make_row(cell, Graded(run, "right" if right else "wrong", "1", 1), CARD, prompts="p")
 
 
 @pytest.fixture

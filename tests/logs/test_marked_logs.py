@@ -79,6 +79,7 @@ def test_the_template_beside_a_harness_log_says_it(tmp_path: Path) -> None:
     finally:
         del DIALECTS["mine"]
     assert arm.policy == "think"
+    assert dict(arm.provenance) == {"dialect": "<|thought|> ... <|/thought|>", "dialect_by": "template"}
 
 
 def test_a_dialect_that_is_named_overrides(tmp_path: Path) -> None:

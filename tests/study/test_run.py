@@ -13,7 +13,9 @@ from thinkcap.api import run_study as run
 from thinkcap.core.errors import ConfigError, DataError, EngineTimeout, StoreError
 from thinkcap.core.prompts import Prompts
 from thinkcap.diagnose.summary import load_summary
+from thinkcap.dialects import named
 from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.logs.door import read
 from thinkcap.policies.registry import parse_list
 from thinkcap.report.explorer.page import write_page
 from thinkcap.study.columns import read_columns
@@ -212,3 +214,14 @@ async def test_regrading_imports_nothing_that_a_run_names(questions: Path, tmp_p
         with pytest.raises(ConfigError, match="is a int; wanted a Task"):  # named by the user, it is imported
             await regrade(out, modules=("trap_of_a_run:thing",))
         assert mark.exists()
+
+
+async def test_rows_say_how_they_were_sampled_and_in_which_dialect(questions: Path, tmp_path: Path) -> None:
+    spoken = replace(named("qwen3"), name="", open_tag="<mull>", close_tag="</mull>")
+    wanted = config(questions, tmp_path / "a", "think", budgets=(64,), sampling="recommended")
+    await run(wanted, engine=ScriptedEngine(slow_engine.reply, sampled=True, dialect=spoken))
+    rows = read_columns(tmp_path / "a" / "rows.parquet", ("dialect", "dialect_by", "temperature", "top_p"))
+    assert {rows.text("dialect").of(0), rows.text("dialect_by").of(0)} == {"<mull> ... </mull>", "table"}
+    assert (set(rows.number("temperature")), set(rows.number("top_p"))) == ({0.6}, {0.95})
+    arm = read([tmp_path / "a"]).arms[0]
+    assert (arm.provenance["dialect"], arm.provenance["dialect_by"]) == ("<mull> ... </mull>", "table")

@@ -63,6 +63,16 @@ def test_two_runs_on_the_same_machine_say_so_too() -> None:
     assert not any("made on" in note for note in say(found).notes)
 
 
+def test_the_dialect_is_told_to_who_asks_and_is_no_machine() -> None:
+    made = {"dialect": "magistral", "dialect_by": "texts"}
+    found = diagnosed(*run("a", 0, made), *run("b", 15, {**made, "dialect": "<t> ... </t>"}))
+    assert "as in dialect magistral, found by texts." in text(found)
+    assert [s.detail for s in say(found).sentences if s.topic == "How thoughts are marked"] == [True]
+    assert "neither says what it was made on" in text(found)
+    assert "the second run has another dialect" in text(found)
+    assert not any("made on" in note for note in say(diagnosed(*run("a", 0, HERE), *run("b", 2, made))).notes)
+
+
 def test_a_log_that_does_not_say_is_not_taken_for_the_same() -> None:
     assert "neither says what it was made on" in text(diagnosed(*run("a", 0, {}), *run("b", 2, {})))
     assert "the other does not say" in text(diagnosed(*run("a", 0, HERE), *run("b", 2, {})))

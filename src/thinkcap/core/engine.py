@@ -91,6 +91,11 @@ class EngineCard:
     def close_tag(self) -> str:
         return self.marks.close_tag
 
+    @property
+    def dialect_shown(self) -> str:
+        """The dialect's name, or its marks where it has none: `qwen3`, `<reason> ... </reason>`."""
+        return self.dialect or f"{self.open_tag} ... {self.close_tag}".strip()
+
     def spoken(self, prompts: Prompts) -> Prompts:
         """The prompts with this model's marks; texts that somebody has replaced stay as they are."""
         if not self.closing:

@@ -158,11 +158,11 @@ def _elsewhere(arms: Sequence[Arm]) -> tuple[Elsewhere, ...]:
     for group in by_model_and_task(arms).values():
         rows: Counter[tuple[tuple[str, str], ...]] = Counter()
         for arm in group:
-            if arm.provenance:
+            if _place(arm):
                 rows[_place(arm)] += arm.n
         usual = max(rows, key=lambda place: (rows[place], place), default=())
         for arm in sorted(group, key=lambda a: a.file):
-            if arm.provenance and _place(arm) != usual:
+            if _place(arm) not in ((), usual):
                 found.setdefault((arm.file, _place(arm)), Elsewhere(arm.file, arm.provenance, dict(usual)))
     return tuple(found.values())
 

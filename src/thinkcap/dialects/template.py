@@ -30,7 +30,7 @@ def _read(template: Template) -> Dialect:
     turns = Turns(prompt)
     switch, marks = prompt.switch, turns.marks
     if switch is None and (marks is None or not turns.is_thinking):
-        return Dialect(on={}, header=prompt.header or None, off_writes="", found_by="template")
+        return Dialect(on={}, header=prompt.header or None, off_writes="", found_by="template", name="none")
     on = nested(switch.on) if switch else {}
     word = prompt.off_said or prompt.on_said
     opened, closed = marks or (None, None)

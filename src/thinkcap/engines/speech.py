@@ -57,7 +57,7 @@ async def found_dialect(
     shown = await _rendered(render) if render else None
     if shown and shown.found_by == "rendering":
         return shown
-    return of_model(model) or shown or Dialect(on={}, off_writes="", found_by="nothing shown")
+    return of_model(model) or shown or Dialect(on={}, off_writes="", found_by="nothing shown", name="none")
 
 
 async def _read(template: str) -> Dialect | None:

@@ -322,6 +322,9 @@ class _Reader:
             notes.append(f"{file}: answers hold thoughts, so the arm is read as think; pass --as to say otherwise")
             for build in unnamed:
                 build.policy = "think"
+        if self.thoughts:
+            for build in builders:
+                build.about["provenance"] = self.marked.found
         return Found([_ended_by_count(build.done(questions)) for build in builders], notes)
 
     def _notes(self) -> Iterator[str]:

@@ -8,12 +8,13 @@ Divided(thought='6 x', answer='', closed=False)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.thinking import PLAIN, Marks, parted
+from thinkcap.core.types import EMPTY
 from thinkcap.dialects import Dialect, chosen, of_model, of_template, recognised
 
 
@@ -34,6 +35,8 @@ class Thoughts:
     """How the texts of one log mark their thoughts."""
 
     marks: Marks = PLAIN
+    found: Mapping[str, str] = EMPTY
+    """Which dialect that is and how it was found, as an arm's provenance says it."""
 
     def divide(self, text: str, *, opened: bool = False) -> Divided:
         """`opened`: the prompt opened the thought already, as many templates do."""
@@ -69,7 +72,10 @@ def thoughts(wanted: str = "", template: str = "", model: str = "", texts: Seque
         by_name = of_model(model)
         agrees = by_name is not None and any(Thoughts(by_name.marks).shown_in(text) for text in texts)
         found = by_name if agrees else recognised(texts) or by_name
-    return Thoughts(found.marks) if found is not None and found.thinks and found.close_tag else Thoughts()
+    if found is None or not found.thinks or not found.close_tag:
+        return Thoughts()
+    shown = found.name or f"{found.marks.open_tag} ... {found.marks.close_tag}".strip()
+    return Thoughts(found.marks, {"dialect": shown, "dialect_by": found.found_by})
 
 
 def _of_template(source: str) -> Dialect | None:

@@ -1,6 +1,6 @@
 """One row per question x policy x budget x seed: what was asked, what came out and what it cost.
 
-row = make_row(cell, outcome, model="bundled", prompts=PROMPTS.hash)
+row = make_row(cell, outcome, engine.card, prompts=PROMPTS.hash)
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from thinkcap.core.engine import EngineCard
 from thinkcap.core.types import GREEDY, Failed, Graded, Outcome, Request, Sampling, Step
 from thinkcap.grading import Grader
 from thinkcap.policies.facts import Facts
@@ -81,6 +82,9 @@ class Row(State, frozen=True, kw_only=True):
     temperature: float = 0.0
     top_p: float = 1.0
     """How the run was sampled; a policy that draws samples of its own sets its own."""
+    dialect: str = ""
+    """How the model marks its thoughts, by name or by its marks, and how that was found."""
+    dialect_by: str = ""
 
 
 def stands(row: State, grader: str, prompts: str) -> bool:
@@ -88,7 +92,7 @@ def stands(row: State, grader: str, prompts: str) -> bool:
     return not row.failed and row.grader == grader and row.prompts == prompts
 
 
-def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str, sampling: Sampling = GREEDY) -> Row:
+def make_row(cell: Cell, outcome: Outcome, card: EngineCard, *, prompts: str, sampling: Sampling = GREEDY) -> Row:
     steps = steps_of(outcome)
     graded = outcome if isinstance(outcome, Graded) else None
     declared = facts(cell.spec)
@@ -109,7 +113,7 @@ def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str, sampling
         task=cell.task.name,
         question=cell.question.id,
         group=cell.question.group,
-        model=model,
+        model=card.model,
         policy=cell.spec.label,
         budget=cell.budget,
         seed=cell.seed,
@@ -137,6 +141,8 @@ def make_row(cell: Cell, outcome: Outcome, *, model: str, prompts: str, sampling
         claims=dict(s.completion.claim for s in steps if s.completion.claim),
         temperature=sampling.temperature,
         top_p=sampling.top_p,
+        dialect=card.dialect_shown,
+        dialect_by=card.dialect_by,
     )
 
 

@@ -65,8 +65,8 @@ class CellRunner:
             feed.give_back(places)
 
     def _keep(self, place: int, cell: Cell, outcome: Outcome, wall_s: float) -> None:
-        model, prompts = self.engine.card.model, self.config.prompts.hash
-        row = make_row(cell, outcome, model=model, prompts=prompts, sampling=self._drawn[cell.seed])
+        prompts, sampling = self.config.prompts.hash, self._drawn[cell.seed]
+        row = make_row(cell, outcome, self.engine.card, prompts=prompts, sampling=sampling)
         self.journal.append(row, place)
         self.seconds[place] = wall_s
         self.progress.done += 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from thinkcap.diagnose.diagnosis import ChainLengths, Elsewhere, RepeatedRun
 from thinkcap.diagnose.document import named
+from thinkcap.diagnose.findings import Findings
 from thinkcap.diagnose.pairs import Refused
 from thinkcap.verdict.words import Sentence, small, times
 
@@ -16,7 +17,9 @@ _WORDS = {
     "weights": "other weights",
     "prompts": "other prompts",
     "grader": "another grader",
+    "dialect": "another dialect",
 }
+_PLACE = {"hardware", "dtype", "engine"}
 _FEW = 3
 """Up to so many configurations of two runs are told one by one."""
 
@@ -25,6 +28,23 @@ def made_on(provenance: Mapping[str, str]) -> str:
     """`x86_64, 2 cores (F16, llamacpp 1.2)`."""
     more = ", ".join(provenance[k] for k in ("dtype", "engine") if k in provenance)
     return provenance.get("hardware", "unknown hardware") + (f" ({more})" if more else "")
+
+
+def dialects(found: Findings) -> list[Sentence]:
+    """How thoughts were told from answers."""
+    ways = dict.fromkeys(
+        (made["dialect"], made.get("dialect_by", ""))
+        for arm in found.arms
+        if "dialect" in (made := arm.provenance)
+    )
+    return [
+        Sentence(
+            f"Thoughts are told from answers as in dialect {dialect}{f', found by {by}' if by else ''}.",
+            {"dialect": dialect, "dialect_by": by},
+            detail=True,
+        )
+        for dialect, by in ways
+    ]
 
 
 def elsewhere(found: Sequence[Elsewhere]) -> list[str]:
@@ -48,14 +68,15 @@ def repeated(repeats: Sequence[RepeatedRun]) -> list[Sentence]:
 
 
 def _places(repeat: RepeatedRun) -> str:
-    if not repeat.first_provenance and not repeat.second_provenance:
+    first, second = repeat.first_provenance, repeat.second_provenance
+    told = [made for made in (first, second) if made.keys() & _PLACE]
+    if not told:
         return " (neither says what it was made on)"
-    if {"hardware", "dtype", "engine"} & set(repeat.changed):
-        return f" ({made_on(repeat.first_provenance)} against {made_on(repeat.second_provenance)})"
-    if not repeat.first_provenance or not repeat.second_provenance:
-        known = repeat.first_provenance or repeat.second_provenance
-        return f" (one was made on {made_on(known)}, the other does not say)"
-    return f" (both on {made_on(repeat.first_provenance)})"
+    if _PLACE & set(repeat.changed):
+        return f" ({made_on(first)} against {made_on(second)})"
+    if len(told) == 1:
+        return f" (one was made on {made_on(told[0])}, the other does not say)"
+    return f" (both on {made_on(first)})"
 
 
 def _why(repeat: RepeatedRun, one_sided: bool) -> str:

@@ -16,7 +16,7 @@ from thinkcap.verdict import labelled, shadow, traffic
 from thinkcap.verdict.advice import Advice, advise, told
 from thinkcap.verdict.costs import crossover, lengths, losses
 from thinkcap.verdict.headline import headline
-from thinkcap.verdict.runs import chains, elsewhere, refusals, repeated
+from thinkcap.verdict.runs import chains, dialects, elsewhere, refusals, repeated
 from thinkcap.verdict.ways import carried, ways
 from thinkcap.verdict.words import Sentence
 
@@ -47,6 +47,7 @@ def say(found: Diagnosis) -> Spoken:
         sentences += _about("How long chains are", [*lengths(one, len(found.findings)), *crossover(one)])
         sentences += _about("What other methods gain", ways(one, found.comparisons.of(one.model, one.task)))
         sentences += _about("What to use", told(own))
+        sentences += _about("How thoughts are marked", dialects(one))
         advice += own
     for open_rows in found.traffic:
         first = traffic.lost(open_rows)

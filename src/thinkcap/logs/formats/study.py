@@ -89,6 +89,9 @@ def provenance_fields(about: Mapping[str, Any]) -> dict[str, str]:
     version = f"{engine.get('engine', '')} {engine.get('version', '')}".strip()
     found = {k: str(about.get(k) or "") for k in ("hardware", "dtype", "prompts", "grader")}
     found |= {"engine": version, "weights": str(engine.get("fingerprint") or "")}
+    marks = [str(engine.get(tag) or "") for tag in ("open_tag", "close_tag")]
+    dialect = engine.get("dialect") or (" ... ".join(marks).strip() if any(marks) else "")
+    found |= {"dialect": str(dialect), "dialect_by": str(engine.get("dialect_by") or "")}
     return {k: v for k, v in found.items() if v}
 
 
