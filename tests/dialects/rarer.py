@@ -66,6 +66,51 @@ RARER: dict[str, tuple[str, dict[str, Any]]] = {
             "off_writes": "<think></think>",
         },
     ),
+    "marks that change with the level of effort": (
+        "{% set effort = reasoning_effort | default('high') %}"
+        "{% if effort not in ['low', 'high'] %}{{ raise_exception('low or high') }}{% endif %}"
+        "{% set mark = 'glance' if effort == 'low' else 'ponder' %}"
+        "{% for m in messages %}{{ '[|' + m.role + '|]\n' }}{% if m.reasoning_content and loop.last %}"
+        "{{ '<|' + mark + '|>' + m.reasoning_content + '<|/' + mark + '|>' }}{% endif %}"
+        "{{ m.content + '[|end|]\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '[|assistant|]\n' }}{% if effort == 'high' %}<|ponder|>{% endif %}"
+        "{% endif %}",
+        {
+            "thinking": "always",
+            "off": None,
+            "open_tag": "<|ponder|>",
+            "close_tag": "<|/ponder|>",
+            "prompt_opens_when_on": True,
+            "effort": {"name": "reasoning_effort", "values": ["low", "high"], "default": "high"},
+            "by_effort": {
+                "low": {
+                    "open_tag": "<|glance|>",
+                    "close_tag": "<|/glance|>",
+                    "open": "<|glance|>",
+                    "close": "<|/glance|>",
+                    "prompt_opens_when_on": False,
+                }
+            },
+        },
+    ),
+    "marks in a system line that changes with the level of effort": (
+        "{% set effort = reasoning_effort | default('deep') %}"
+        "{{ {'brief': 'Note a hint as <hint_of_thought>hint</hint_of_thought>.', "
+        "'deep': 'Write your thoughts between <think></think>.'}[effort] + '\n' }}" + _TURNS + _HEADER,
+        {
+            "thinking": "always",
+            "open_tag": "<think>",
+            "effort": {"name": "reasoning_effort", "values": ["brief", "deep"], "default": "deep"},
+            "by_effort": {
+                "brief": {
+                    "open_tag": "<hint_of_thought>",
+                    "close_tag": "</hint_of_thought>",
+                    "open": "<hint_of_thought>",
+                    "close": "</hint_of_thought>",
+                }
+            },
+        },
+    ),
     "levels with capitals, in a list with a name": (
         "{% set levels = ['Low', 'Medium', 'Ultra'] %}"
         "{{ 'Effort: ' + (reasoning_effort if reasoning_effort in levels else 'Medium') + '\n' }}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,12 @@ from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Mode
 from thinkcap.dialects import KNOWN, Dialect, named, of_model
 
-THINKING = [d for d in KNOWN.values() if d.thinks]
+THINKING = [
+    replace(spoken, name=f"{known.name} at {level}" if level else known.name)
+    for known in KNOWN.values()
+    if known.thinks
+    for level, spoken in zip(["", *known.by_effort], known.every_level, strict=True)
+]
 
 
 def written(dialect: Dialect, thought: str | None, answer: str | None) -> str:
@@ -206,6 +212,9 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
         Dialect.from_mapping({"thinking": "always"})
 
 
+LEVELS = {"thinking": "always", "close_tag": "</t>", "effort": {"name": "effort", "values": ["low", "high"]}}
+
+
 @pytest.mark.parametrize(
     ("said", "line"),
     [
@@ -213,6 +222,13 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
         ({"sampling": {"temprature": 1}}, "sampling: unknown key 'temprature'; did you mean 'temperature'"),
         ({"sampling": {"temperature": "hot"}}, "sampling: temperature: wanted a number, saw 'hot'"),
         ({"effort": {"nam": "x"}}, "effort: wanted a table with `name`"),
+        ({"by_effort": {"low": {}}}, "by_effort: unknown level 'low'"),
+        (
+            {**LEVELS, "by_effort": {"low": {"opentag": "x"}}},
+            "by_effort: low: unknown key 'opentag'; did you mean",
+        ),
+        ({**LEVELS, "by_effort": {"low": {"open_tag": 3}}}, "by_effort: low: open_tag: wanted a text, saw 3"),
+        ({**LEVELS, "by_effort": {"low": 3}}, "by_effort: wanted a table, saw"),
         ({"closes_implicitly": "x"}, "closes_implicitly: wanted a list of texts, saw 'x'"),
         ({"open_tag": 3}, "open_tag: wanted a text, saw 3"),
     ],

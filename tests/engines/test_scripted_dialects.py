@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from thinkcap.core.complete import complete
@@ -106,3 +108,31 @@ async def test_thoughts_between_answers_are_all_counted() -> None:
     found = await complete(engine, Request(QUESTION, "think", 500, "s"))
     assert (found.thought, found.answer) == ("hm\nno", "45")
     assert found.think_tokens == 2 * (10 + 2 + 1)
+
+
+LEVELED = replace(
+    LETTERS,
+    effort={"name": "effort", "values": ["low", "high"], "default": "high"},
+    by_effort={
+        "low": {"open_tag": "<glance>", "close_tag": "</glance>", "open": "<glance>", "close": "</glance>"}
+    },
+)
+
+
+def leveled(prompt: str) -> str:
+    mark = "glance" if "[effort low]" in prompt else "ponder:deep"
+    over = f"</{mark}>" in prompt.rpartition("[assistant]")[2]
+    return "#### 5" if over else f"<{mark}>{'x' * 60}</{mark}>#### 5"
+
+
+@pytest.mark.parametrize(("effort", "close"), [("low", "</glance>"), ("high", "\n</ponder:deep>\n\n")])
+async def test_marks_of_a_level_part_stream_and_close_its_thoughts(effort: str, close: str) -> None:
+    engine = ScriptedEngine(leveled, switch="none", dialect=LEVELED)
+    shown: list[Delta] = []
+    found = await complete(engine, Request(QUESTION, "think", 500, "s", effort=effort), shown.append)
+    assert (found.thought, found.answer) == ("x" * 60, "#### 5")
+    assert "".join(d.text for d in shown if d.channel == "answer") == "#### 5"
+    bound = policy(f"close(reserve=40,effort={effort})", engine.card.spoken(PROMPTS))
+    run = await drive(bound(QUESTION, 80), engine, cap=80)
+    assert run.answer.text == "#### 5"
+    assert run.steps[-1].completion.forced == len(close)

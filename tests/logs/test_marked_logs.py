@@ -82,6 +82,12 @@ def test_the_template_beside_a_harness_log_says_it(tmp_path: Path) -> None:
     assert dict(arm.provenance) == {"dialect": "<|thought|> ... <|/thought|>", "dialect_by": "template"}
 
 
+def test_texts_of_a_level_are_read_by_its_own_marks() -> None:
+    found = thoughts("k2-horizon", texts=["<ifm|think_fast>6 x 7</ifm|think_fast>42"])
+    assert found.marks.close_tag == "</ifm|think_fast>"
+    assert thoughts("k2-horizon").marks.close_tag == "</ifm|think>"
+
+
 def test_a_dialect_that_is_named_overrides(tmp_path: Path) -> None:
     path = rows_of(tmp_path / "log.jsonl", "brackets")
     (arm,) = logs.read([path], dialect="qwen3").arms

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
 from thinkcap.core.errors import EngineRefused, Unsupported
+from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.stopping import stopped
 from thinkcap.core.thinking import Delta, Marks, Splitter, spanned
 from thinkcap.core.types import GREEDY, NOTHING, Completion, Mode, Request, Span
@@ -36,10 +37,16 @@ def check_mode(card: EngineCard, mode: Mode) -> None:
 def _possible(card: EngineCard, request: Request) -> Request:
     """Where only effort can be set, a pass without thinking is one with the least of it: the card says so."""
     if request.mode == "nothink" and card.least:
-        return replace(request, mode="think", effort=card.least)
+        request = replace(request, mode="think", effort=card.least)
     check_mode(card, request.mode)
     check_effort(card, request.effort)
-    return request
+    there = card.at(request.effort)
+    if there is card or not request.prefill:
+        return request
+    # A policy closes thoughts with the usual marks; at this level the model has others.
+    usual, other = card.closing or PROMPTS.close, there.closing or PROMPTS.close
+    said = tuple(part.replace(usual, other) if isinstance(part, str) else part for part in request.prefill)
+    return replace(request, prefill=said)
 
 
 def check_wishes(card: EngineCard, request: Request) -> None:
@@ -78,8 +85,8 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
     """One request through an engine, thought and answer parted, tokens counted; nothing for a budget of none."""
     if request.budget <= 0:
         return NOTHING
-    card = engine.card
-    request = _possible(card, request)
+    request = _possible(engine.card, request)
+    card = engine.card.at(request.effort)
     if request.prefill and not card.prefills:
         raise Unsupported(
             f"stage '{request.stage}' begins the assistant's turn, which '{card.engine}' at '{card.model}' "
@@ -126,7 +133,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         )
         spans = [(max(0, start - len(lead)), end and max(0, end - len(lead))) for start, end in found]
         thinking = bool(spans) and spans[-1][1] is None
-    think_tokens = await _think_tokens(engine, output, spans, thought, answer)
+    think_tokens = await _think_tokens(engine, card.close_id, output, spans, thought, answer)
     _check_held(card, request, think_tokens)
     return Completion(
         text=output.text,
@@ -169,14 +176,14 @@ Spans = list[tuple[int, int | None]]
 
 
 async def _think_tokens(
-    engine: Engine, output: Output, spans: Spans, thought: str | None, answer: str | None
+    engine: Engine, close_id: int | None, output: Output, spans: Spans, thought: str | None, answer: str | None
 ) -> int:
     """Tokens of all thoughts, their marks included: exact where there are ids, however many a mark takes."""
     if thought is None:
         return 0
     if answer is None:
         return output.tokens
-    ids, close_id = output.ids, engine.card.close_id
+    ids = output.ids
     if ids is not None and len(spans) == 1 and close_id in ids:
         return ids.index(close_id) + 1
     if ids is not None and spans and await engine.read(ids) == output.text:

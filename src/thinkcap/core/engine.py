@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
@@ -51,6 +51,8 @@ class EngineCard:
     """How its makers want it sampled when it thinks."""
     levels: tuple[str, ...] = ()
     """Levels of effort it knows, the lowest first."""
+    by_effort: Mapping[str, tuple[Marks, str]] = field(default_factory=dict)
+    """Levels at which it marks its thoughts otherwise: those marks, and what closes a thought by force there."""
     closing: str = ""
     """What closes its thought by force; empty where the prompts' own words do."""
     close_id: int | None = None
@@ -90,6 +92,19 @@ class EngineCard:
     @property
     def close_tag(self) -> str:
         return self.marks.close_tag
+
+    def at(self, effort: str) -> EngineCard:
+        """The card as it is at a level of effort."""
+        if effort not in self.by_effort:
+            return self
+        marks, closing = self.by_effort[effort]
+        return replace(self, marks=marks, closing=closing, close_id=None, by_effort={})
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Marks that must not be hidden, at any level."""
+        every = (self.marks, *(marks for marks, _ in self.by_effort.values()))
+        return tuple(dict.fromkeys(token for marks in every for token in marks.tokens))
 
     @property
     def dialect_shown(self) -> str:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.names import nearest
 from thinkcap.core.thinking import Delta, Marks, Parts, Splitter, parts
-from thinkcap.core.types import Mode, Sampling
+from thinkcap.core.types import EMPTY, Mode, Sampling
 from thinkcap.dialects.arguments import given, nested
 from thinkcap.dialects.marks import closing_of
 from thinkcap.settings import inside, load
@@ -57,6 +58,8 @@ class Dialect:
     answer_close: str | None = None
     end_of_turn: str | None = None
     effort: EffortArgument | None = None
+    by_effort: Mapping[str, Mapping[str, Any]] = EMPTY
+    """Levels of effort at which thoughts are marked otherwise: the fields that have other values there."""
     native_budget: str | None = None
     """A template argument that bounds the thought."""
     interleaved: bool = False
@@ -99,6 +102,8 @@ class Dialect:
                     "effort: wanted a table with `name`, the template's argument, and `values`, a list of its "
                     f"levels; saw {dict(made.effort)}"
                 )
+            for level, other in made.by_effort.items():
+                _check_level(made, level, other)
         return made
 
     @property
@@ -120,6 +125,21 @@ class Dialect:
             return said
         level = next((value for value in self.effort["values"] if str(value) == effort), effort)
         return nested({**said, self.effort["name"]: level})
+
+    def at(self, effort: str) -> Dialect:
+        """The dialect that is spoken at a level of effort."""
+        other = self.by_effort.get(effort)
+        return replace(self, **other, by_effort=EMPTY) if other else self
+
+    @property
+    def every_level(self) -> tuple[Dialect, ...]:
+        """Itself, and what is spoken at each level with marks of its own."""
+        return (self, *map(self.at, self.by_effort))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Marks that must not be hidden, at any level."""
+        return tuple(dict.fromkeys(token for spoken in self.every_level for token in spoken.marks.tokens))
 
     @property
     def opens_when_off(self) -> bool:
@@ -245,6 +265,21 @@ QWEN = Dialect(
     name="qwen3",
 )
 """The most common one, and the bundled model's."""
+
+
+MARKED = ("open_tag", "close_tag", "open", "close", "prompt_opens_when_on", "answer_open", "answer_close")
+"""Fields that may have other values at another level of effort."""
+
+
+def _check_level(made: Dialect, level: str, other: Mapping[str, Any]) -> None:
+    levels = [str(known) for known in made.levels]
+    if level not in levels:
+        raise ConfigError(f"by_effort: unknown level '{level}'{nearest(level, levels)}; effort has {levels}")
+    for name in other:
+        if name not in MARKED:
+            raise ConfigError(f"by_effort: {level}: unknown key '{name}'{nearest(name, MARKED)}")
+    with inside(f"by_effort: {level}"):
+        load(Dialect, dict(other))
 
 
 def _is_effort(said: EffortArgument) -> bool:

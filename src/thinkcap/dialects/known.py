@@ -293,6 +293,10 @@ _TABLE: Mapping[str, Dialect] = {
         thinking="always", default="on", on={}, open_tag="<ifm|think>", close_tag="</ifm|think>",
         open="<ifm|think>", close="</ifm|think>", prompt_opens_when_on=True, interleaved=True,
         effort={"name": "reasoning_effort", "values": ["low", "medium", "high"], "default": "high"},
+        by_effort={
+            level: {"open_tag": f"<{tag}>", "close_tag": f"</{tag}>", "open": f"<{tag}>", "close": f"</{tag}>"}
+            for level, tag in (("low", "ifm|think_faster"), ("medium", "ifm|think_fast"))
+        },
         closes_implicitly=("<ifm|tool_calls>",), tool_open="<ifm|tool_calls>",
     ),
     "inkling": Dialect(

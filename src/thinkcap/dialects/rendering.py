@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -127,12 +128,19 @@ class Template:
         self.source = source
         self._meter = Meter()
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
+        self._always: Mapping[str, Any] = {}
         try:
             self.reading = Reading(_STRICT, source)
             self._compiled = [(env, env.bounded(source)) for env in (_STRICT, _LOOSE)]
         # Python's own compiler ends what is nested too deeply, and numbers of too many digits, in its own way.
         except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError, MemoryError) as err:
             raise DataError(f"the chat template cannot be parsed: {err}") from err
+
+    def saying(self, arguments: Mapping[str, Any]) -> Template:
+        """The same template, given these arguments in every rendering that does not set them itself."""
+        other = copy(self)
+        other._always = {**self._always, **arguments}
+        return other
 
     def render(
         self,
@@ -143,7 +151,7 @@ class Template:
         **switches: Any,
     ) -> str | None:
         """The text, or None where the template raises, which may be anything, or takes more than it should."""
-        given = {"tools": tools, "add_generation_prompt": prompt, **nested(switches)}
+        given = {"tools": tools, "add_generation_prompt": prompt, **nested({**self._always, **switches})}
         lists = {name: empty for name, empty in self._wants.lists.items() if not given.get(name)}
         return self._render(self._wants.met(messages), {**given, **lists})
 

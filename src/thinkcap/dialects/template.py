@@ -14,7 +14,8 @@ from typing import Any
 from thinkcap.dialects.arguments import nested
 from thinkcap.dialects.completing import completed
 from thinkcap.dialects.conversations import ANSWER, QUESTION, SECOND, THOUGHT, said, shows
-from thinkcap.dialects.dialect import Dialect
+from thinkcap.dialects.dialect import MARKED, Dialect
+from thinkcap.dialects.marks import MARK
 from thinkcap.dialects.rendering import Template, user
 from thinkcap.dialects.switching import BUDGET, HISTORY, Switching
 from thinkcap.dialects.turns import NAMELESS_END, Turns
@@ -62,8 +63,40 @@ def _read(template: Template) -> Dialect:
         thought_fields=turns.fields,
         turn_close=turns.turn_close,
     )
-    made = replace(made, history_keeps=_history(template, made))
+    made = replace(
+        made, history_keeps=_history(template, made), by_effort=_by_effort(template, prompt, turns, made)
+    )
     return replace(made, keep_history_by=_kept_by(template, made), closes_implicitly=_implicit(made))
+
+
+def _by_effort(template: Template, prompt: Switching, turns: Turns, made: Dialect) -> Mapping[str, Any]:
+    """Levels at which thoughts are marked otherwise; read anew only where a level changes a mark at all."""
+    found: dict[str, Any] = {}
+    usual = _marked(prompt, turns)
+    for level in made.levels if len(made.levels) > 1 else ():
+        there = Switching(template.saying({made.effort["name"]: level} if made.effort else {}))
+        its_turns = Turns(there)
+        if _marked(there, its_turns) == usual or its_turns.marks is None:
+            continue
+        opened, closed = its_turns.marks
+        own = replace(
+            made,
+            open_tag=opened.strip(),
+            close_tag=closed.strip(),
+            open=opened,
+            close=closed,
+            prompt_opens_when_on=there.opens(opened),
+            answer_open=its_turns.answer[0],
+            answer_close=its_turns.answer[1],
+        )
+        if changed := {name: value for name in MARKED if (value := getattr(own, name)) != getattr(made, name)}:
+            found[str(level)] = changed
+    return found
+
+
+def _marked(prompt: Switching, turns: Turns) -> tuple[list[str], ...]:
+    """The marks of a prompt and of a turn, which few levels change."""
+    return tuple(MARK.findall(text or "") for text in (prompt.on_text, turns.turn, turns.tool_turn))
 
 
 def _implicit(made: Dialect) -> tuple[str, ...]:

@@ -92,7 +92,12 @@ def _dialect(card: Mapping[str, Any]) -> str:
     """The line that says how the model thinks, and how that was found."""
     name = card["dialect"] or "without a name"
     marks = f"{card['open_tag'] or '(nothing)'} ... {card['close_tag']}"
-    return f"  dialect {name}, found by {card['dialect_by']}: {marks}, thinking is turned off by {card['switch']}"
+    levels = "".join(
+        f", at {level} {level_marks['open_tag']} ... {level_marks['close_tag']}"
+        for level, (level_marks, _) in card["by_effort"].items()
+    )
+    found = f"  dialect {name}, found by {card['dialect_by']}: {marks}{levels}"
+    return f"{found}, thinking is turned off by {card['switch']}"
 
 
 async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0, dialect: str = "") -> DoctorReport:

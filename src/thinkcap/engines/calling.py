@@ -84,7 +84,8 @@ def without_choice(request: Request) -> Request:
 def begun(request: Request, speech: Speech) -> tuple[str, str]:
     """The turn so far: what was thought and what was said."""
     text = "".join(part.text if isinstance(part, Span) else part for part in request.prefill)
-    thought, said = split(text, speech.dialect.marks, request.mode, speech.opens and request.mode == "think")
+    spoken = speech.at(request.effort)
+    thought, said = split(text, spoken.dialect.marks, request.mode, spoken.opens and request.mode == "think")
     return thought or "", said or ""
 
 

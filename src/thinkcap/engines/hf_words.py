@@ -27,9 +27,8 @@ class HfWords:
             raise ConfigError("neither generation_config.json nor the tokenizer names an end-of-turn token")
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else min(self.ends)
         special = {i: str(tokenizer.convert_ids_to_tokens(i)) for i in tokenizer.all_special_ids}
-        marks = {
-            i for i, token in special.items() if token != dialect.end_of_turn and token in dialect.marks.tokens
-        }
+        shown = dialect.tokens
+        marks = {i for i, token in special.items() if token != dialect.end_of_turn and token in shown}
         self._unseen = (frozenset(special) - marks) | self.ends
         # Around it transformers looks at every id once more, which takes longer than the decoding.
         self._fast = getattr(tokenizer, "backend_tokenizer", None)

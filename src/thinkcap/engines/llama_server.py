@@ -97,7 +97,7 @@ class LlamaServer:
         if wanted is not None:
             body["grammar"] = wanted
         if request.held is not None:
-            marks = self.card.marks
+            marks = self.card.at(request.effort).marks
             body |= {HOLDS: request.held, "reasoning_budget_message": ""}
             body |= {"reasoning_budget_start_tag": marks.open_tag, "reasoning_budget_end_tag": marks.close_tag}
         return await bound(self._splicer, request, body, wanted)
@@ -120,7 +120,7 @@ class LlamaServer:
             "n_predict": limit,
             "return_tokens": True,
             "cache_prompt": self._cache,
-            "preserved_tokens": list(self.card.marks.tokens),
+            "preserved_tokens": list(self.card.tokens),
             "response_fields": _FIELDS,
             **prompt.body,
             # After the caller's wishes: greedy stays greedy whatever top_k was sent.

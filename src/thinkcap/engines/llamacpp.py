@@ -119,7 +119,7 @@ async def _engine(
     found = await found_dialect(facts.template, dialect, model=facts.name, render=probe.render)
     speech = await Speech.found(probe.render, found, nothink_by, prompts)
     close_ids = await probe.tokenize(found.marks.close_tag, False)
-    vocabulary = facts.vocabulary.showing(found.marks.tokens, found.end_of_turn) if facts.vocabulary else None
+    vocabulary = facts.vocabulary.showing(found.tokens, found.end_of_turn) if facts.vocabulary else None
     card = EngineCard(
         engine="llamacpp",
         model=facts.name,

@@ -55,7 +55,7 @@ class Spelling:
     @classmethod
     def of(cls, dialect: Dialect) -> Spelling:
         marks = dialect.marks
-        parts = [text for text in marks.tokens if marks.control and not any(c.isspace() for c in text)]
+        parts = [text for text in dialect.tokens if marks.control and not any(c.isspace() for c in text)]
         atoms = [text for text in parts if not any(other != text and other in text for other in parts)]
         return cls({text: _FIRST_CONTROL + n for n, text in enumerate(atoms)})
 
@@ -87,6 +87,11 @@ _PLAIN = Spelling({OPEN: 1, CLOSE: 2})
 encode, decode = _PLAIN.encode, _PLAIN.decode
 
 
+def _spoken(dialect: Dialect) -> Speech:
+    levels = {level: Speech(dialect.at(level), "none", PROMPTS) for level in dialect.by_effort}
+    return Speech(dialect, "none", PROMPTS, by_effort=levels)
+
+
 class ScriptedEngine:
     """Think tags count one token each, as they do for real models."""
 
@@ -106,7 +111,7 @@ class ScriptedEngine:
         self._odds = odds or (lambda before, token: (_LIKELY, (_LIKELY, _UNLIKELY)))
         spelling = Spelling.of(dialect) if dialect else _PLAIN
         self._encode, self._decode = spelling.encode, spelling.decode
-        spoken = Speech(dialect, "none", PROMPTS).card() if dialect else {}
+        spoken = _spoken(dialect).card() if dialect else {}
         self._marks = dialect.marks if dialect else PLAIN
         self.calls: list[tuple[int, int]] = []
         """(prompt length, limit) of every generate call, in order."""
@@ -136,17 +141,17 @@ class ScriptedEngine:
                 ids += next(spans).ids or ()
                 ids += self._encode(tail)
         nothink = request.mode == "nothink"
+        marks = self.card.at(request.effort).marks
+        ids += self._encode(f"[effort {request.effort}]" if request.effort else "")
         ids += self._encode("[assistant]" + (QUIET if nothink else ""))
-        opening = self._encode(f"{self._marks.open_tag}\n") if request.opens and not nothink else []
+        opening = self._encode(f"{marks.open_tag}\n") if request.opens and not nothink else []
         ids += opening
         forced = len(opening)
         for part in request.prefill:
             piece = self._encode(part) if isinstance(part, str) else list(part.ids or ())
             forced += len(piece) if isinstance(part, str) else 0
             ids += piece
-        closed = nothink or any(
-            self._marks.close_tag in (p.text if isinstance(p, Span) else p) for p in request.prefill
-        )
+        closed = nothink or any(marks.close_tag in (p.text if isinstance(p, Span) else p) for p in request.prefill)
         opened = bool(request.prefill) and not closed
         own = takewhile(lambda part: isinstance(part, Span), reversed(request.prefill))
         begun = sum(len(part) for part in own)

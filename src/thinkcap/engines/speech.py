@@ -19,7 +19,7 @@ from thinkcap.core.engine import SwitchWay
 from thinkcap.core.errors import ConfigError, DataError, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
-from thinkcap.core.types import Message, Mode, Request, Span
+from thinkcap.core.types import EMPTY, Message, Mode, Request, Span
 from thinkcap.dialects import QWEN, Dialect, chosen, of_model, of_template
 
 NothinkBy = Literal["auto", "native", "block", "prompt"]
@@ -93,6 +93,8 @@ class Speech:
     """The prompt itself opens the thought when thinking is on."""
     closes: bool = False
     """The prompt itself writes an empty thought when thinking is off."""
+    by_effort: Mapping[str, Speech] = EMPTY
+    """How it is spoken at levels of effort with marks of their own."""
 
     @classmethod
     async def found(cls, render: Render, dialect: Dialect, nothink_by: NothinkBy, prompts: Prompts) -> Speech:
@@ -109,16 +111,18 @@ class Speech:
             )
         opening, written = (dialect.open_tag or "").strip(), (dialect.off_writes or "").strip()
         opens = bool(opening) and on.rstrip().endswith(opening)
-        return cls(
-            dialect,
-            switch,
-            prompts,
-            opens,
-            closes=switch == "native"
-            and bool(written)
-            and off.rstrip().endswith(written)
-            and not dialect.opens_when_off,
-        )
+        closes = switch == "native" and bool(written) and off.rstrip().endswith(written)
+        closes = closes and not dialect.opens_when_off
+        levels: dict[str, Speech] = {}
+        for level in dialect.by_effort:
+            spoken = dialect.at(level)
+            at_level = await render(_GREETING, dialect.switches("think", level))
+            begins = bool(spoken.marks.open_tag) and at_level.rstrip().endswith(spoken.marks.open_tag)
+            levels[level] = cls(spoken, switch, prompts, begins, closes)
+        return cls(dialect, switch, prompts, opens, closes, levels)
+
+    def at(self, effort: str) -> Speech:
+        return self.by_effort.get(effort, self)
 
     def switches(self, mode: Mode, effort: str = "") -> dict[str, Any]:
         """The template's arguments for a mode, and for a level of effort in it."""
@@ -167,15 +171,17 @@ class Speech:
 
     def opening(self, request: Request) -> str:
         """What opens the thought before our own words in it, unless the prompt has done so."""
-        needed = request.opens and request.mode == "think" and not self.opens
-        return f"{self.dialect.marks.open_tag}\n" if needed and self.dialect.marks.open_tag else ""
+        spoken = self.at(request.effort)
+        needed = request.opens and request.mode == "think" and not spoken.opens
+        return f"{spoken.dialect.marks.open_tag}\n" if needed and spoken.dialect.marks.open_tag else ""
 
     def state(self, request: Request) -> tuple[bool, bool]:
         """`(opened, closed)` when the first token is written."""
-        marks = self.dialect.marks
+        spoken = self.at(request.effort)
+        marks = spoken.dialect.marks
         begun = self.opening(request) + "".join(p.text if isinstance(p, Span) else p for p in request.prefill)
         off = self.switch == "native" and self.dialect.opens_when_off
-        if self.opens if request.mode == "think" else off:
+        if spoken.opens if request.mode == "think" else off:
             begun = marks.open_tag + begun
         closed = marks.close_tag in begun or (
             request.mode == "nothink" and (self.closes or self.switch == "block")
@@ -193,6 +199,7 @@ class Speech:
             "recommended": self.dialect.sampling,
             "levels": tuple(map(str, self.dialect.levels)),
             "closing": self.closing,
+            "by_effort": {level: (s.dialect.marks, s.closing) for level, s in self.by_effort.items()},
             "switches": {mode: self.switches(mode) for mode in get_args(Mode)},
         }
 

@@ -74,8 +74,13 @@ def thoughts(wanted: str = "", template: str = "", model: str = "", texts: Seque
         found = by_name if agrees else recognised(texts) or by_name
     if found is None or not found.thinks or not found.close_tag:
         return Thoughts()
-    shown = found.name or f"{found.marks.open_tag} ... {found.marks.close_tag}".strip()
-    return Thoughts(found.marks, {"dialect": shown, "dialect_by": found.found_by})
+    # At another level of effort it may have other marks: those that the texts have.
+    marks = max(
+        (spoken.marks for spoken in found.every_level),
+        key=lambda marks: sum(Thoughts(marks).shown_in(text) for text in texts),
+    )
+    shown = found.name or f"{marks.open_tag} ... {marks.close_tag}".strip()
+    return Thoughts(marks, {"dialect": shown, "dialect_by": found.found_by})
 
 
 def _of_template(source: str) -> Dialect | None:
