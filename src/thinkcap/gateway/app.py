@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, MutableMapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -39,7 +40,7 @@ from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.gateway.telemetry.visit import LEFT, Visit, pass_of
 from thinkcap.gateway.upstreams import route_of
 from thinkcap.gateway.wires import WIRES, Wire, canonical
-from thinkcap.gateway.wires.retold import FIELDS, retold, retold_stream
+from thinkcap.gateway.wires.retold import retold, retold_stream
 
 log = logging.getLogger("thinkcap.gateway")
 
@@ -102,7 +103,9 @@ class Gateway:
             await _Response(send, visit, wire or WIRES["/v1/chat/completions"]).refuse(err)
         finally:
             visit.status = visit.status or LEFT
-            self.service.visits.end(visit)
+            visit.ended = time.perf_counter()
+            # What looks on from outside has its turn once the last bytes are on their way.
+            asyncio.get_running_loop().call_soon(self.service.visits.end, visit)
 
     async def _serve(self, wire: Wire, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
         service, config = self.service, self.service.config
@@ -222,7 +225,7 @@ class Gateway:
             cap = await job.fits(call, served.engine, call.cap or config.default_cap)
             visit.decided(choice, cap)
             as_it_is = response.wire.servers_own and not call.hides_thought
-            fields = FIELDS if not as_it_is else () if wanted == "upstream" else _names(wanted, "")
+            fields = _names(wanted, "") if as_it_is and wanted != "upstream" else ()
             if call.stream:
                 if response.wire.counts_first and served.engine.card.transport == "ids":
                     call = await job.counted(call, served.engine)
@@ -233,10 +236,12 @@ class Gateway:
                     await response.stream(events, choice, cap)
                 return
             with visit.passing(stage_of(choice), cap):
-                body, header = await served.relay.whole(call, choice, cap, fields, visit)
-            if not as_it_is:
-                body = retold(body, call, response.wire.encoder(call, names))
-            await response.whole(body, header)
+                body, about = await served.relay.whole(call, choice, cap, fields, visit)
+            if as_it_is:
+                body = replies.told(body, about)
+            else:
+                body = retold(body, about, call, response.wire.encoder(call, names))
+            await response.whole(body, replies.header(about))
             return
         question = job.question_of(call, served.engine)
         cap, room = await job.fitted(question, served.engine, call.cap, config.default_cap)

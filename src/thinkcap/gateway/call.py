@@ -9,7 +9,6 @@ nobody knows which wire it was. Messages, tools and formats are in OpenAI's chat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -34,7 +33,7 @@ KNOBS = (
 """How clients speak of thinking. They are obeyed here, and not handed on to be obeyed otherwise."""
 
 
-class Wishes(Struct, forbid_unknown_fields=True):
+class Wishes(Struct, forbid_unknown_fields=True, frozen=True):
     """The `thinkcap` field of a request, the same on every wire."""
 
     policy: Annotated[str, Meta(max_length=1000)] | None = None
@@ -50,8 +49,7 @@ class Wishes(Struct, forbid_unknown_fields=True):
 NO_WISHES = Wishes()
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     model: str
     """As the caller wrote it, perhaps with a policy after `+`."""
     messages: Sequence[Mapping[str, Any]]

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from types import TracebackType
-from typing import Annotated, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 from msgspec import Meta
 
@@ -59,8 +59,7 @@ class Limits:
         return Limits(**{name: most and -(-most // among) for name, most in found.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """Of one limit: how much is wanted of the most there may be in any `length_s`."""
 
     limit: str
@@ -118,19 +117,18 @@ class LocalQuota:
     def take(self, holder: Holder, limits: Limits, tokens: int) -> Ticket:
         """Reserves of every limit, or raises for the one that frees last."""
         now = self.clock()
-        waits = [
-            (wait_s, claim) for claim in limits.each(tokens) if (wait_s := self._wait(holder.name, claim, now))
-        ]
+        claims = limits.each(tokens)
+        waits = [(wait_s, claim) for claim in claims if (wait_s := self._wait(holder.name, claim, now))]
         if waits:
             wait_s, claim = max(waits, key=lambda one: one[0])
             raise exceeded(holder, claim, wait_s)
         ticket = Ticket(holder, tokens, now)
-        self.count(ticket)
+        self.count(ticket, claims)
         return ticket
 
-    def count(self, ticket: Ticket) -> None:
+    def count(self, ticket: Ticket, claims: Sequence[Claim]) -> None:
         """Adds what was admitted, here or by somebody else."""
-        for claim in ticket.holder.limits.each(ticket.tokens):
+        for claim in claims:
             self._add(ticket.holder.name, claim, claim.step(ticket.at), claim.amount)
 
     def settle(self, ticket: Ticket, tokens: int) -> None:

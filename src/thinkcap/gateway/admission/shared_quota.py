@@ -149,7 +149,7 @@ class SharedQuota:
         if refused:
             raise exceeded(holder, claims[refused - 1], wait_s)
         ticket = Ticket(holder, tokens, at)
-        self._local.count(ticket)
+        self._local.count(ticket, claims)
         return ticket
 
     def settle(self, ticket: Ticket, tokens: int) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.flow import Flow, Judge, Piece, drive

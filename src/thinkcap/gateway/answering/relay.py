@@ -4,7 +4,7 @@ The body is read once (for the checks every request gets) and sent on with the c
 model's own name, through the client the engines use; the answer is looked at in passing and handed on.
 
     relay = Relay(client, "/v1", "qwen3-8b", "small", switches, metrics, temperature=0.0)
-    body, header = await relay.whole(call, choice, cap, (), visit)
+    body, about = await relay.whole(call, choice, cap, (), visit)
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Relay:
 
     async def whole(
         self, call: Call, choice: Choice, cap: int, fields: Sequence[str], visit: Visit
-    ) -> tuple[bytes, bytes]:
+    ) -> tuple[bytes, Mapping[str, Any]]:
+        """The server's answer, and what is told about it."""
         raw, answer = await self._client.send(self._path, self._body(call, choice, cap), self._read)
         one = answer.choices[0]
         tokens = answer.usage.completion_tokens if answer.usage else None
@@ -76,9 +77,7 @@ class Relay:
             raise replies.no_answer(finish == "length", cap)
         if fields:
             raw = replies.encode(renamed(decoded(raw), fields))
-        # The server's own bytes with one field more; an answer that was read is never the empty object.
-        told = raw.rstrip()[:-1] + b',"thinkcap":' + replies.encode(about) + b"}"
-        return told, replies.header(about)
+        return raw, about
 
     async def streamed(
         self, call: Call, choice: Choice, cap: int, fields: Sequence[str], visit: Visit

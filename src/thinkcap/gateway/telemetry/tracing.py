@@ -5,15 +5,19 @@
 
 A client's W3C trace context is the parent of a request's span, and a pass's span is the parent of whatever its
 model server reports. Names, numbers and codes only: no question, thought or answer is ever put into a span.
+
+What calls carry is an id and whether the trace is kept, so these are drawn at once. The spans themselves are made
+when the request is over and its client has the answer: making one takes longer than checking a request.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from opentelemetry.context import Context
@@ -21,14 +25,24 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import Decision, ParentBased, TraceIdRatioBased
+from opentelemetry.trace import (
+    NoOpTracer,
+    Span,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    get_current_span,
+    set_span_in_context,
+)
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from thinkcap.core.complete import complete
 from thinkcap.core.engine import Emit, Engine
 from thinkcap.core.types import Completion, Request
-from thinkcap.engines.call_context import CALL_CONTEXT
+from thinkcap.engines.call_context import CALL_CONTEXT, CallContext
 from thinkcap.gateway.telemetry.metrics import SpentPass
 from thinkcap.gateway.telemetry.visit import Visit
 
@@ -45,21 +59,58 @@ _OPERATIONS = {
 }
 _PROPAGATOR = TraceContextTextMapPropagator()
 _NO_PARENT = Context()
+_RANDOM = RandomIdGenerator()
 _OTHER = "_OTHER"
 """The conventions' word for an error that has no name."""
+
+
+class _GivenIds(IdGenerator):
+    """Spans get the ids that calls have carried already."""
+
+    trace = 0
+    span = 0
+
+    def generate_trace_id(self) -> int:
+        return self.trace
+
+    def generate_span_id(self) -> int:
+        return self.span
+
+
+@dataclass(slots=True, eq=False)
+class _Passing:
+    """A pass whose span is yet to be made."""
+
+    id: int
+    began: int
+    about: dict[str, Any]
+    ended: int = 0
+    failed: bool = False
 
 
 class Tracing:
     """A tracer provider of this gateway's own, so that several can live in one process."""
 
     def __init__(self, otlp: str, sample: float = 1.0) -> None:
-        self._provider = _provider(otlp, sample)
+        self._ids = _GivenIds()
+        self._provider = _provider(otlp, sample, self._ids)
         self._tracer = self._provider.get_tracer("thinkcap")
+        self._off = isinstance(self._tracer, NoOpTracer)
 
     def begin(self, visit: Visit, carried: Mapping[str, str]) -> RequestSpans | None:
         """The spans of a request that asks for an answer; others have none."""
-        operation = _OPERATIONS.get(visit.path) if visit.method == "POST" else None
-        return RequestSpans(self._tracer, operation, visit, carried) if operation else None
+        operation = _OPERATIONS.get(visit.path) if visit.method == "POST" and not self._off else None
+        return RequestSpans(self, operation, visit, carried) if operation else None
+
+    def keeps(self, parent: Context, trace: int, name: str) -> bool:
+        found = self._provider.sampler.should_sample(parent, trace, name, SpanKind.SERVER)
+        return found.decision is Decision.RECORD_AND_SAMPLE
+
+    def span(
+        self, trace: int, span: int, name: str, parent: Context, kind: SpanKind, about: dict[str, Any], began: int
+    ) -> Span:
+        self._ids.trace, self._ids.span = trace, span
+        return self._tracer.start_span(name, parent, kind, about, start_time=began)
 
     def close(self) -> None:
         """The last spans go out; a collector that does not answer is not waited for."""
@@ -68,10 +119,10 @@ class Tracing:
         last.join(_LAST_SPANS_S)
 
 
-def _provider(otlp: str, sample: float) -> TracerProvider:
+def _provider(otlp: str, sample: float, ids: IdGenerator) -> TracerProvider:
     resource = Resource.create() if _named_by_environment() else Resource.create({"service.name": "thinkcap"})
     sampler = ParentBased(TraceIdRatioBased(sample)) if sample < 1 else None
-    provider = TracerProvider(sampler, resource=resource, shutdown_on_exit=False)
+    provider = TracerProvider(sampler, resource=resource, shutdown_on_exit=False, id_generator=ids)
     if otlp == FROM_ENVIRONMENT:
         exporter = OTLPSpanExporter()
     else:
@@ -87,59 +138,45 @@ def _named_by_environment() -> bool:
 class RequestSpans:
     """One request's span, and the spans of its passes inside it."""
 
-    def __init__(self, tracer: Tracer, operation: str, visit: Visit, carried: Mapping[str, str]) -> None:
-        self._tracer = tracer
+    def __init__(self, tracing: Tracing, operation: str, visit: Visit, carried: Mapping[str, str]) -> None:
+        self._tracing = tracing
         self._operation = operation
         self._visit = visit
-        parent = _PROPAGATOR.extract(carried) if "traceparent" in carried else _NO_PARENT
-        self._span = tracer.start_span(operation, parent, SpanKind.SERVER)
-        self._inside: Context = set_span_in_context(self._span)
-        self._pass: Span | None = None
-        self.id = format(self._span.get_span_context().trace_id, "032x")
-        self.headers: Mapping[str, str] = _headers(self._span)
+        self._began = time.time_ns()
+        self._parent = _PROPAGATOR.extract(carried) if "traceparent" in carried else _NO_PARENT
+        parent = get_current_span(self._parent).get_span_context()
+        self._trace = parent.trace_id if parent.is_valid else _RANDOM.generate_trace_id()
+        self._span = _RANDOM.generate_span_id()
+        self._kept = tracing.keeps(self._parent, self._trace, operation)
+        self._flags = (parent.trace_flags & ~TraceFlags.SAMPLED) | (TraceFlags.SAMPLED if self._kept else 0)
+        self._state = parent.trace_state.to_header() if parent.trace_state else ""
+        self._passes: list[_Passing] = []
+        self._pass: _Passing | None = None
+        self.id = f"{self._trace:032x}"
+        self.headers: Mapping[str, str] = self._headers(self._span)
 
     def spent(self, one: SpentPass) -> None:
         if self._pass is not None:
-            self._pass.set_attributes(_of_pass(one))
+            self._pass.about |= _of_pass(one)
 
     async def complete(self, engine: Engine, request: Request, emit: Emit | None = None) -> Completion:
-        with self.passing(request.stage, request.budget) as span:
+        with self.passing(request.stage, request.budget) as one:
             done = await complete(engine, request, emit)
-            span.set_attributes(
-                {
-                    **_usage(done.charged, done.think_tokens, done.prompt_tokens),
-                    "gen_ai.response.finish_reasons": [done.finish],
-                    "thinkcap.forced_tokens": done.forced,
-                    "thinkcap.ended": done.ended,
-                    "thinkcap.sample": request.sample,
-                }
-            )
+            one.about |= {
+                **_usage(done.charged, done.think_tokens, done.prompt_tokens),
+                "gen_ai.response.finish_reasons": [done.finish],
+                "thinkcap.forced_tokens": done.forced,
+                "thinkcap.ended": done.ended,
+                "thinkcap.sample": request.sample,
+            }
             return done
 
-    def end(self, visit: Visit) -> None:
-        span = self._span
-        if not span.is_recording():
-            return
-        span.update_name(f"{self._operation} {visit.model}".rstrip())
-        span.set_attributes(_of_request(visit, self._operation))
-        if visit.code or visit.status >= 400:
-            span.set_attribute("error.type", visit.code or str(visit.status))
-        if visit.status >= 500:
-            # A server's span fails by its own fault only: what the caller did wrong is no error of ours.
-            span.set_status(Status(StatusCode.ERROR, visit.code))
-        span.end()
-
     @contextmanager
-    def passing(self, stage: str, budget: int) -> Iterator[Span]:
-        if not self._span.is_recording():
-            # Nobody keeps it, and what the calls carry says so already.
-            yield self._span
-            return
+    def passing(self, stage: str, budget: int) -> Iterator[_Passing]:
         visit = self._visit
-        span = self._tracer.start_span(
-            f"{self._operation} {visit.upstream_model or visit.model}",
-            self._inside,
-            SpanKind.CLIENT,
+        one = _Passing(
+            _RANDOM.generate_span_id(),
+            time.time_ns(),
             {
                 "gen_ai.operation.name": self._operation,
                 "gen_ai.request.model": visit.upstream_model or visit.model,
@@ -148,21 +185,54 @@ class RequestSpans:
                 "thinkcap.policy": visit.policy,
             },
         )
-        self._pass = span
+        self._pass = one
         context = CALL_CONTEXT.get()
         token = None
         if context is not None:
-            token = CALL_CONTEXT.set(replace(context, headers={**context.headers, **_headers(span)}))
+            carried = {**context.headers, **self._headers(one.id)}
+            token = CALL_CONTEXT.set(CallContext(carried, context.told))
         try:
-            yield span
+            yield one
         except BaseException as err:
-            span.set_attribute("error.type", type(err).__name__ if isinstance(err, Exception) else _OTHER)
-            span.set_status(Status(StatusCode.ERROR))
+            one.about["error.type"] = type(err).__name__ if isinstance(err, Exception) else _OTHER
+            one.failed = True
             raise
         finally:
             if token is not None:
                 CALL_CONTEXT.reset(token)
-            span.end()
+            one.ended = time.time_ns()
+            self._passes.append(one)
+
+    def end(self, visit: Visit) -> None:
+        if not self._kept:
+            return
+        about = _of_request(visit, self._operation)
+        if visit.code or visit.status >= 400:
+            about["error.type"] = visit.code or str(visit.status)
+        name = f"{self._operation} {visit.model}".rstrip()
+        request = self._made(self._span, name, self._parent, SpanKind.SERVER, about, self._began)
+        inside, name = set_span_in_context(request), f"{self._operation} {visit.upstream_model or visit.model}"
+        for one in self._passes:
+            span = self._made(one.id, name, inside, SpanKind.CLIENT, one.about, one.began)
+            if one.failed:
+                span.set_status(Status(StatusCode.ERROR))
+            span.end(one.ended)
+        if visit.status >= 500:
+            # A server's span fails by its own fault only: what the caller did wrong is no error of ours.
+            request.set_status(Status(StatusCode.ERROR, visit.code))
+        request.end(self._began + int(1e9 * visit.seconds))
+
+    def _made(
+        self, span: int, name: str, parent: Context, kind: SpanKind, about: dict[str, Any], began: int
+    ) -> Span:
+        return self._tracing.span(self._trace, span, name, parent, kind, about, began)
+
+    def _headers(self, span: int) -> dict[str, str]:
+        """W3C's trace context, as the propagator would write it of a span."""
+        found = {"traceparent": f"00-{self.id}-{span:016x}-{self._flags:02x}"}
+        if self._state:
+            found["tracestate"] = self._state
+        return found
 
 
 def _of_request(visit: Visit, operation: str) -> dict[str, Any]:
@@ -212,12 +282,3 @@ def _usage(output: int, reasoning: int, prompt: int) -> dict[str, Any]:
         "gen_ai.usage.output_tokens": output,
         "gen_ai.usage.reasoning.output_tokens": reasoning,
     }
-
-
-def _headers(span: Span) -> dict[str, str]:
-    """W3C's trace context, as the propagator writes it; that one would look for the span anew in every context."""
-    of = span.get_span_context()
-    found = {"traceparent": f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}"}
-    if of.trace_state:
-        found["tracestate"] = of.trace_state.to_header()
-    return found

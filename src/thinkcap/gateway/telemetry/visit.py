@@ -77,6 +77,7 @@ class Visit:
     pass_began: float = 0.0
     finishes: list[str] = field(default_factory=list)
     fallback: bool = False
+    _uncounted: list[SpentPass] = field(default_factory=list)
 
     def decided(self, choice: Choice, cap: int) -> None:
         self.policy, self.chosen_by, self.cap = choice.spec.name, choice.by, cap
@@ -104,7 +105,7 @@ class Visit:
         self.tokens += one.tokens
         self.reasoning_tokens += one.reasoning
         self.prompt_tokens += one.prompt
-        self.metrics.spent(self.model, self.policy, one)
+        self._uncounted.append(one)
 
     def relayed(self, one: SpentPass, finish: str) -> None:
         self.spent(one)
@@ -125,6 +126,8 @@ class Visit:
         self.metrics.called(self.model, base, seconds, ended)
 
     def counted(self) -> None:
+        for one in self._uncounted:
+            self.metrics.spent(self.model, self.policy, one)
         first_s = None if self.first is None else self.first - self.arrived
         self.metrics.answered(self.model, self.policy, self.status, self.stream, self.seconds, first_s)
         if self.tokens and self.cap:

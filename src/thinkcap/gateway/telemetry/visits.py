@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -53,7 +52,6 @@ class Visits:
         return visit
 
     def end(self, visit: Visit) -> None:
-        visit.ended = time.perf_counter()
         self._open.discard(visit)
         if visit.model:
             visit.counted()

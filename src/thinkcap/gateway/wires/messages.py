@@ -9,10 +9,10 @@ Whoever does not ask for thinking gets no thinking blocks; the cap's policy may 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from thinkcap.gateway.call import Call, Wishes
 from thinkcap.gateway.refusal import Refusal

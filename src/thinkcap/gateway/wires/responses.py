@@ -7,10 +7,10 @@ call.cap                                                                        
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from thinkcap.gateway.call import Call, Wishes
 from thinkcap.gateway.refusal import Refusal

@@ -1,7 +1,7 @@
 """A chat server's own answer, handed on by a wire that is not chat, or without its thought.
 
-body = retold(chat_body, call, wire.encoder(call, fields))
-async for events in retold_stream(relay.streamed(call, choice, cap, FIELDS), call, encoder): ...
+body = retold(chat_body, about, call, wire.encoder(call, fields))
+async for events in retold_stream(relay.streamed(call, choice, cap, ()), call, encoder): ...
 """
 
 from __future__ import annotations
@@ -11,20 +11,16 @@ from contextlib import aclosing
 from typing import Any
 
 from thinkcap.core.types import Answer, Completion, Question, Request, Run, Step
-from thinkcap.engines.answers import decoded
+from thinkcap.engines.answers import REASONING, decoded
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.replies import Encoder, Finished
 
-FIELDS = ("reasoning_content",)
-"""What the relay is told to call a thought, so that one name is enough here."""
 
-
-def retold(body: bytes, call: Call, encoder: Encoder) -> bytes:
+def retold(body: bytes, about: Mapping[str, Any], call: Call, encoder: Encoder) -> bytes:
     answer = decoded(body)
     seen = _Seen()
     seen.take(answer["choices"][0], answer["choices"][0]["message"])
     seen.prompt = (answer.get("usage") or {}).get("prompt_tokens") or 0
-    about = answer["thinkcap"]
     return encoder.whole([seen.finished(call, about)], about)
 
 
@@ -68,7 +64,9 @@ class _Seen:
         self.prompt = 0
 
     def take(self, choice: Mapping[str, Any], text: Mapping[str, Any]) -> tuple[str, str]:
-        thought, content = text.get(FIELDS[0]) or "", text.get("content") or ""
+        # Some servers send a thought under both of its names.
+        thought = next((said for name in REASONING if (said := text.get(name))), "")
+        content = text.get("content") or ""
         self._thought += thought
         self._content += content
         for at, piece in enumerate(text.get("tool_calls") or ()):
