@@ -186,6 +186,20 @@ def test_a_collector_that_is_gone_costs_nobody_an_answer() -> None:
         assert json.loads(reply.text)["choices"][0]["message"]["content"] == "It is 42."
 
 
+def test_an_sdk_that_is_switched_off_makes_no_span_and_a_context_passes_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    heard = Heard()
+    with collecting() as collector, app_running(heard) as server:
+        with gateway_running(f"{server}/v1#stub", otlp=collector.address) as (address, _):
+            heard.headers()
+            assert Client(address).post(URL, json=body(), headers=CONTEXT).ok
+            (upstream,) = heard.headers()
+        assert collector.raw == b""
+    assert upstream["traceparent"] == CONTEXT["traceparent"]
+
+
 @pytest.mark.parametrize("address", ["collector:4318", "grpc://collector:4317", "http://"])
 def test_what_is_no_collectors_address_is_refused(address: str) -> None:
     with pytest.raises(ConfigError, match="wanted http://host:4318"):
