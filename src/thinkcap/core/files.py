@@ -1,9 +1,11 @@
 """Files we write: replaced whole or not at all, never through a link; those of a run for their owner's eyes only.
+And those that are read at once, which are plain and not large.
 
 replace_text(folder / "summary.json", text)
 replace_text(named_by_the_user, text, mode=SHARED)
 with replacing(folder / "rows.parquet") as file:
     file.write(columns)
+read_file(folder / "summary.json")
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from thinkcap.core.errors import StoreError
 PRIVATE = 0o600
 SHARED = 0o666
 """What the umask leaves of it: for files that a person named, and that hold no questions and no answers."""
+_WHOLE_BYTES = 64 << 20
+"""No settings, plan or summary comes near it; a run that came from somebody else may hold anything."""
 _LEFT_BEHIND_S = 60
 """A file that somebody writes is locked from its first moment on, but for the one between the two calls."""
 
@@ -52,6 +56,18 @@ def replacing(path: Path, mode: int = PRIVATE) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
+
+
+def read_file(path: Path, most: int = _WHOLE_BYTES) -> bytes:
+    """All of a file. An OSError where it is no plain one, or above what such a file may be."""
+    # Without waiting: a pipe in its place would let us wait for a writer that never comes.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        if about.st_size > most:
+            raise OSError(errno.EFBIG, f"it is above {most >> 20} MiB, as no such file of a run is", str(path))
+        return file.read(most)
 
 
 def replace_text(path: Path, text: str, mode: int = PRIVATE) -> None:

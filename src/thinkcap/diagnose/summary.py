@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from thinkcap.core.errors import DataError
-from thinkcap.core.files import replace_text
+from thinkcap.core.files import read_file, replace_text
 from thinkcap.core.thinking import PLAIN
 from thinkcap.diagnose.pairs import compare
 from thinkcap.diagnose.runs import configurations
@@ -221,7 +221,7 @@ def load_summary(folder: Path) -> dict[str, Any]:
     """A run's summary, after checking that its rows give the same counts."""
     path = folder / "summary.json"
     try:
-        summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        summary: dict[str, Any] = json.loads(read_file(path))
         for old in summary["cells"]:
             old |= {f"{now}_mean": old.pop(f"{was}_mean") for now, was in RENAMED.items() if f"{was}_mean" in old}
         # Earlier runs do not say how thoughts were marked, or have no comparisons yet.
@@ -233,7 +233,7 @@ def load_summary(folder: Path) -> dict[str, Any]:
         cells = {(c["task"], c["policy"], c["budget"]): (c["right"], c["graded"]) for c in summary["cells"]}
     except FileNotFoundError:
         raise DataError(f"no summary at '{path}'; wanted the folder of a finished study") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as err:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as err:
         raise DataError(f"'{path}' is not a summary of a study: {err}") from err
     columns = read_columns(folder / "rows.parquet", ("task", "policy", "budget", "verdict"))
     tasks, policies, verdicts = (columns.text(name) for name in ("task", "policy", "verdict"))

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from thinkcap.core.errors import DataError
-from thinkcap.logs.footer import unpacked
 from thinkcap.logs.memory import Memory, json_cost
+from thinkcap.study.footer import unpacked
 
 _YES = {"1", "true", "yes", "right", "correct", "c", "pass", "passed", "1.0"}
 _NO = {"0", "false", "no", "wrong", "incorrect", "i", "fail", "failed", "unreadable", "0.0"}

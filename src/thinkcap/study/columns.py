@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
 from thinkcap.statistics.arrays import Ints
+from thinkcap.study.footer import unpacked
 from thinkcap.study.rows import RENAMED, Row
 
 _BATCH = 1 << 16
@@ -25,6 +26,11 @@ _BATCH = 1 << 16
 _AS_JSON = ("stages", "notes")
 """Nested fields are JSON text, as they stand in the journal, so that any tool can read the file."""
 _LEFT_OUT = ("claims",)
+MOST_BYTES = 4 << 30
+"""What the columns of one run may take; those of a million rows with all their texts do not. A run that came from
+somebody else may be a small file that unpacks to far more than there is."""
+_OBJECT_BYTES = 64
+"""A value as a Python object, without its text."""
 JOURNAL = b"thinkcap.journal"
 """Names, in the file itself, how many bytes of the journal its rows were made from."""
 
@@ -97,6 +103,13 @@ class RowColumns:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
+    @property
+    def unfolded(self) -> int:
+        """Bytes of all rows as Python objects: a text that stands in the file once stands in every row that has
+        it."""
+        values = len(self) * len(self.table.columns) * _OBJECT_BYTES
+        return values + sum(_letters(chunk) for column in self.table.columns for chunk in column.chunks)
+
     def text(self, name: str) -> Coded:
         try:
             return Coded(self.table[name])
@@ -113,8 +126,17 @@ class RowColumns:
         return DataError(f"'{self._path}', column '{name}': not as a study writes it ({err}); run the study again")
 
 
-def read_columns(path: Path, names: Sequence[str]) -> RowColumns:
-    """These columns and no others, texts never as Python objects."""
+def _letters(chunk: Any) -> int:
+    import pyarrow.compute as pc
+
+    if not is_coded(chunk):
+        return int(chunk.nbytes)
+    lengths = pc.binary_length(chunk.dictionary).to_numpy(zero_copy_only=False)
+    return int(lengths[np.asarray(chunk.indices.drop_null())].sum(dtype=np.int64))
+
+
+def read_columns(path: Path, names: Sequence[str], *, as_objects: bool = False) -> RowColumns:
+    """These columns and no others, texts never as Python objects, unless that is what they are read for."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -122,10 +144,22 @@ def read_columns(path: Path, names: Sequence[str]) -> RowColumns:
         with pq.ParquetFile(path, read_dictionary=list(names)) as file:
             known = set(file.schema_arrow.names)
             stored = [name if name in known else RENAMED.get(name, name) for name in names]
+            _check_size(unpacked(path, stored), path)
             table = file.read(columns=stored).select(stored).rename_columns(list(names))
             # New names leave behind what the file says of itself.
-            return RowColumns(table.replace_schema_metadata(file.schema_arrow.metadata), path)
+            found = RowColumns(table.replace_schema_metadata(file.schema_arrow.metadata), path)
+            if as_objects:
+                _check_size(found.unfolded, path)
+            return found
     except FileNotFoundError:
         raise DataError(f"no rows at '{path}'; wanted the folder of a finished study") from None
     except (pa.ArrowException, OSError, ValueError, KeyError) as err:
         raise DataError(f"cannot read '{path}' as rows of a study: {err}") from err
+
+
+def _check_size(size: int, path: Path) -> None:
+    if size > MOST_BYTES:
+        raise DataError(
+            f"'{path}' would take {size / 2**30:.3g} GiB in memory, and {MOST_BYTES / 2**30:.3g} GiB is the most "
+            f"that is read of one run; study fewer questions or budgets in one folder"
+        )

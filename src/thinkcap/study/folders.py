@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.files import read_file
 
 RUNS = Path("runs")
 LATEST = RUNS / "study"
@@ -58,7 +59,7 @@ def refuse_other(folder: Path, study: Mapping[str, Any]) -> None:
         return
     advice = "choose another --out, or give none for a folder of its own"
     try:
-        finished = tomllib.loads((folder / "study.toml").read_text(encoding="utf-8"))
+        finished = tomllib.loads(read_file(folder / "study.toml").decode())
         changed = [key for key in _FIXED if _settled(key, finished) != _settled(key, study)]
         changed += [key for key in ("tasks", "seeds") if not set(finished[key]) <= set(study[key])]
         if _questions(finished) > _questions(study):

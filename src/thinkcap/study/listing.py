@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.files import read_file
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.progress import noted
 from thinkcap.traces.lock import FileLock
@@ -128,7 +129,7 @@ def _planned(study: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
 def _read(path: Path, parse: Callable[[bytes], Any]) -> Any:
     """What a file says; None where it is missing or broken, for one bad run must not hide the others."""
     try:
-        return parse(path.read_bytes())
+        return parse(read_file(path))
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from thinkcap.core.errors import StoreError
-from thinkcap.core.files import replace_text
+from thinkcap.core.files import read_file, replace_text
 
 FILE = "progress.json"
 _EVERY_S = 1.0
@@ -76,6 +76,6 @@ class Noting:
 def noted(folder: Path) -> Noted | None:
     """None where nothing is noted, or nothing that can be read."""
     try:
-        return msgspec.json.decode((folder / FILE).read_bytes(), type=Noted)
+        return msgspec.json.decode(read_file(folder / FILE), type=Noted)
     except (OSError, ValueError, RecursionError):
         return None

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.core.files import replacing
+from thinkcap.core.files import read_file, replacing
 from thinkcap.core.types import Verdict
 from thinkcap.grading import Grader
 from thinkcap.policies import stages
@@ -70,7 +70,7 @@ async def regrade(folder: Path, *, modules: Collection[str] = (), conclude: Conc
 def _planned(path: Path, modules: Collection[str]) -> StudyConfig:
     """The run's own plan, read without importing what it names: a row's key needs a policy's name alone."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(read_file(path).decode())
         plans = tuple(
             PolicyPlan(
                 PolicySpec(entry["name"], {k: v for k, v in entry.items() if k not in ("name", "budgets")}),
@@ -95,10 +95,10 @@ def _provenance(folder: Path) -> dict[str, Any]:
     """Read without the usual check: the counts beside it are the old grader's."""
     path = folder / "summary.json"
     try:
-        return dict(msgspec.json.decode(path.read_bytes())["provenance"])
+        return dict(msgspec.json.decode(read_file(path))["provenance"])
     except FileNotFoundError:
         raise DataError(f"no summary at '{path}'; wanted the folder of a finished study") from None
-    except (KeyError, TypeError, ValueError, RecursionError) as err:
+    except (OSError, KeyError, TypeError, ValueError, RecursionError) as err:
         raise DataError(f"'{path}' is not a summary of a study: {err}; run the study again to rebuild it") from err
 
 

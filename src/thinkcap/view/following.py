@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from thinkcap.core.errors import ConfigError, DataError
+from thinkcap.core.files import read_file
 from thinkcap.policies.methods import explained
 from thinkcap.report.explorer.answers import Axes, StageSymbols, answer, code
 from thinkcap.report.explorer.page import SHARD, ordered, question_list
@@ -169,7 +170,7 @@ class Following:
     @property
     def _study(self) -> dict[str, Any]:
         try:
-            return tomllib.loads((self.folder / "study.toml").read_text(encoding="utf-8"))
+            return tomllib.loads(read_file(self.folder / "study.toml").decode())
         except (OSError, ValueError, RecursionError):
             return {}
 

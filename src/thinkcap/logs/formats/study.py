@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
+from thinkcap.core.files import read_file
 from thinkcap.logs.arms import RIGHT, WRONG, Arm, Questions, Stages, content_hash
-from thinkcap.logs.footer import unpacked
 from thinkcap.logs.memory import Memory
 from thinkcap.logs.models import canonical, same_model
 from thinkcap.logs.modes import split_label
@@ -22,6 +22,7 @@ from thinkcap.logs.said import Found, Said
 from thinkcap.policies.registry import declared
 from thinkcap.study import times
 from thinkcap.study.columns import Coded, RowColumns, read_columns
+from thinkcap.study.footer import unpacked
 
 _CODED = ("question", "task", "model", "policy", "verdict", "gold_hash")
 _NEEDED = (*_CODED, "budget", "seed", "ended", "tokens_charged")
@@ -78,7 +79,7 @@ def read_run(
 def _made(summary: Path) -> dict[str, str]:
     """Where the rows were made, from the summary beside them; nothing where there is none."""
     try:
-        return provenance_fields(json.loads(summary.read_text(encoding="utf-8"))["provenance"])
+        return provenance_fields(json.loads(read_file(summary))["provenance"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 

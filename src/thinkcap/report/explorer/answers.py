@@ -153,7 +153,7 @@ def _detail(cell: Mapping[str, Any], texts: _Texts) -> list[Any]:
 
 
 def _by_question(folder: Path, task: str) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    table = read_columns(folder / "rows.parquet", (*_COLUMNS, *_MORE)).table
+    table = read_columns(folder / "rows.parquet", (*_COLUMNS, *_MORE), as_objects=True).table
     table = table.filter(pc.equal(table["task"], task))
     order = {q: i for i, q in enumerate(dict.fromkeys(table["question"].to_pylist()))}
     first: dict[str, int] = {}

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from thinkcap.logs.footer import unpacked
+from thinkcap.study.footer import unpacked
 
 TABLE = pa.table(
     {"n": list(range(9000)), "parts": [["x", "y", None]] * 9000, "text": ["t"] * 9000, "right": [True] * 9000}
