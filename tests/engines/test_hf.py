@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -56,6 +57,20 @@ def test_ids_are_read_back_as_transformers_reads_them() -> None:
         wanted = tokenizer.decode(ids[:count], skip_special_tokens=False, clean_up_tokenization_spaces=False)
         assert words.text(ids[:count]) == wanted
     assert words.text([*ids, min(words.ends)]) == words.text(ids)
+
+
+def test_every_token_is_read_as_its_tokenizer_reads_it() -> None:
+    """Half characters, tokens of several languages and ids that no token has, alone and side by side."""
+    from transformers import AutoTokenizer, GenerationConfig
+
+    tokenizer = AutoTokenizer.from_pretrained(pebble_hf())
+    words = HfWords(tokenizer, GenerationConfig.from_pretrained(pebble_hf()))
+    unseen = words.ends | set(tokenizer.all_special_ids)
+    every = [i for i in range(len(tokenizer) + 8) if i not in unseen]
+    rng = Random(0)
+    mixed = [[rng.choice(every) for _ in range(rng.randint(2, 40))] for _ in range(500)]
+    for ids in [*([i] for i in every), *mixed]:
+        assert words.text(ids) == tokenizer.backend_tokenizer.decode(ids, skip_special_tokens=False)
 
 
 @pytest.mark.parametrize("batching", ["batch", "lanes", "waves"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from thinkcap.core.errors import DataError
 from thinkcap.core.sync import wait
 from thinkcap.engines.scripted import CLOSE, OPEN, QUIET, ScriptedEngine
 from thinkcap.study.config import StudyConfig
-from thinkcap.study.questions import FILE, read_questions
+from thinkcap.study.questions import FILE, _heads, read_questions
+from thinkcap.traces.remember import Remembering
+from thinkcap.traces.store import TraceStore
 
 THOUGHT = "carry the \N{MATHEMATICAL BOLD DIGIT ONE} and go on " * 3
 QUICK = "so #### 7"
@@ -105,3 +108,27 @@ def test_a_broken_line_is_named(line: bytes, tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(line + b"\n")
     with pytest.raises(DataError, match="line 1"):
         list(read_questions(tmp_path))
+
+
+class Bytewise(ScriptedEngine):
+    """Tokens are bytes, so that a cut may fall into the middle of a character."""
+
+    async def read(self, ids: Sequence[int]) -> str:
+        return bytes(ids).decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(
+    "text", ["plain words", "a \N{MATHEMATICAL BOLD DIGIT ONE}\N{MATHEMATICAL BOLD DIGIT TWO} b"]
+)
+def test_beginnings_of_a_chain_are_read_whole_where_its_pieces_do_not_make_it_up(
+    tmp_path: Path, text: str
+) -> None:
+    async def check() -> None:
+        engine = Bytewise(script)
+        ids = tuple(text.encode())
+        with TraceStore.open(tmp_path / "t.sqlite", engine.card.fingerprint) as store:
+            for cuts in ([2, 6], [3, 4, 9], [len(ids) - 1], []):
+                found = await _heads(Remembering(engine, store), ids, text, cuts)
+                assert found == [await engine.read(ids[:cut]) for cut in cuts]
+
+    wait(check())

@@ -147,7 +147,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         generated=output.generated,
         think_tokens=think_tokens,
         prompt_tokens=output.prompt_tokens or prompt.tokens,
-        reread=sum(len(p) for p in (*request.inserts, *request.prefill) if isinstance(p, Span)),
+        reread=_reread(request),
         origin=output.origin,
         claim=output.claim,
         wall_s=output.wall_s or time.perf_counter() - started,
@@ -156,6 +156,13 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         before=output.before,
         scores=output.scores,
     )
+
+
+def _reread(request: Request) -> int:
+    """Trace tokens that are read again as prompt."""
+    if not (request.inserts or request.prefill):
+        return 0
+    return sum(len(part) for part in (*request.inserts, *request.prefill) if isinstance(part, Span))
 
 
 def _left_off(request: Request, marks: Marks) -> str | None:

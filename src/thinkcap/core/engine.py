@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol
 
 from thinkcap.core.prompts import PROMPTS, Prompts
@@ -146,6 +146,16 @@ class Prompt:
 
     def key(self, fingerprint: str, sampling: Sampling) -> str:
         """Names a generation without its budget and its stops: both only cut the same trace."""
+        drawn = None if sampling.greedy else sampling
+        known = self._keys.get((fingerprint, drawn))
+        return known or self._keys.setdefault((fingerprint, drawn), self._key(fingerprint, sampling))
+
+    @cached_property
+    def _keys(self) -> dict[tuple[str, Sampling | None], str]:
+        """Names it was asked for: the prompt of a question serves many budgets."""
+        return {}
+
+    def _key(self, fingerprint: str, sampling: Sampling) -> str:
         # JSON of a list, put together by hand: there are thousands of ids, and Python writes them as JSON does.
         ids = "null" if self.ids is None else str(list(self.ids))
         body = json.dumps(self.body, sort_keys=True, default=dict) if self.body else "{}"

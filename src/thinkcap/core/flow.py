@@ -162,6 +162,9 @@ class _Ledger:
         budget = max(0, budget)
         self.reserved += budget
         drawn, seed = request.sampling or self.sampling, self.sampling.seed + request.sample
+        if budget == request.budget and drawn.seed == seed and drawn == (request.sampling or GREEDY):
+            # Most requests of a greedy run are what they ask for already, and a copy is a tenth of a row's cost.
+            return request
         return replace(request, budget=budget, sampling=drawn if drawn.seed == seed else replace(drawn, seed=seed))
 
     def settle(self, budget: int, completion: Completion) -> None:

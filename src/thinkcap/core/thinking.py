@@ -332,7 +332,8 @@ class _Reader:
         self._run(final=False)
 
     def finish(self) -> None:
-        self._run(final=True)
+        if self._held or self._state == "start":
+            self._run(final=True)
         if self._state == "answer" and self._waiting and not self._tailed:
             self.send("answer", self._waiting)
             self._waiting = ""

@@ -206,7 +206,7 @@ class Journal:
                 self.standing = _of_lines(path, plan, prompts)
             self.current = self.standing.places is None
             self._end = self.standing.read
-            self._file = os.fdopen(private_file(path, os.O_WRONLY | os.O_APPEND), "ab")
+            self._file = os.fdopen(private_file(path, os.O_WRONLY | os.O_APPEND), "ab", buffering=0)
             # Only the lock's holder may drop a half line: for anybody else it is a row being written.
             if os.fstat(self._file.fileno()).st_size != self._end:
                 self._file.truncate(self._end)
@@ -223,8 +223,10 @@ class Journal:
     def append(self, row: Row, place: int) -> None:
         line = self._encoder.encode(row) + b"\n"
         try:
-            self._file.write(line)
-            self._file.flush()
+            # Unbuffered: whatever becomes of this process, the row is the system's to keep.
+            written = self._file.write(line)
+            while written < len(line):
+                written += self._file.write(line[written:])
         except OSError as err:
             raise cannot_write(self.path, err) from err
         found = self.standing
@@ -238,7 +240,6 @@ class Journal:
     def close(self) -> None:
         # A full disk was reported when the row came; the half line is dropped when the journal is opened again.
         with suppress(OSError):
-            self._file.flush()
             os.fsync(self._file.fileno())
         with suppress(OSError):
             self._file.close()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,7 +21,7 @@ import msgspec
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
-from thinkcap.core.types import Mode, Question, Request, Sampling
+from thinkcap.core.types import Ids, Mode, Question, Request, Sampling
 from thinkcap.study.plan import Asking, StudyPlan
 from thinkcap.study.rows import StageRow
 from thinkcap.traces.remember import Remembering
@@ -34,6 +35,7 @@ _STAGES: Mapping[Mode, frozenset[str]] = {
 }
 _MODE_OF: Mapping[str, Mode] = {stage: mode for mode, stages in _STAGES.items() for stage in stages}
 _AT_A_TIME = 16
+_BROKEN = "\N{REPLACEMENT CHARACTER}"
 _LONGEST = 64 << 20
 """Bytes of a question with its chains that are read at once."""
 
@@ -147,12 +149,21 @@ async def _chain(
         parts = [f"{engine.card.open_tag}{output.thought}{engine.card.close_tag}"] if output.thought else []
         text = "".join([*parts, output.answer or ""]) or output.text
         return Chain(text, output.tokens, output.ended, (), _close(text, engine.card.close_tag))
-    cuts = []
-    for budget in budgets:
-        if budget < len(output.ids):
-            head = (await engine.read(output.ids[:budget])).rstrip("\N{REPLACEMENT CHARACTER}")
-            cuts.append((budget, _utf16(head)))
-    return Chain(output.text, output.tokens, output.ended, tuple(cuts), _close(output.text, engine.card.close_tag))
+    within = [budget for budget in budgets if budget < len(output.ids)]
+    heads = await _heads(engine, output.ids, output.text, within)
+    cuts = tuple((b, _utf16(head.rstrip(_BROKEN))) for b, head in zip(within, heads, strict=True))
+    return Chain(output.text, output.tokens, output.ended, cuts, _close(output.text, engine.card.close_tag))
+
+
+async def _heads(engine: Remembering, ids: Ids, text: str, budgets: Sequence[int]) -> list[str]:
+    """The text of a chain up to each budget. It is read once, piece by piece, where the pieces make up its text: a
+    character may lie across a cut, and with some tokenizers a word says something else behind another."""
+    if not budgets:
+        return []
+    pieces = [await engine.read(ids[start:end]) for start, end in pairwise((0, *budgets, len(ids)))]
+    if "".join(pieces) != text:
+        return [await engine.read(ids[:budget]) for budget in budgets]
+    return [text[:place] for place in accumulate(map(len, pieces[:-1]))]
 
 
 def _close(text: str, tag: str) -> int | None:
@@ -162,7 +173,7 @@ def _close(text: str, tag: str) -> int | None:
 
 def _utf16(text: str) -> int:
     """Length as a browser counts it: places are for JavaScript's strings."""
-    return len(text) + sum(1 for c in text if ord(c) > 0xFFFF)
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _said(question: Question) -> str:

@@ -96,19 +96,27 @@ def make_row(cell: Cell, outcome: Outcome, card: EngineCard, *, prompts: str, sa
     steps = steps_of(outcome)
     graded = outcome if isinstance(outcome, Graded) else None
     declared = facts(cell.spec)
-    stages = tuple(
-        StageRow(
-            s.request.stage,
-            s.request.budget,
-            s.completion.charged,
-            s.completion.generated,
-            s.completion.reread,
-            s.completion.prompt_tokens,
-            s.completion.ended,
-            s.completion.origin,
+    stages, claims = [], {}
+    charged = generated = thought = reread = read = 0
+    for step in steps:
+        asked, got = step.request, step.completion
+        cost = got.tokens + got.forced
+        stages.append(
+            StageRow(
+                asked.stage,
+                asked.budget,
+                cost,
+                got.generated,
+                got.reread,
+                got.prompt_tokens,
+                got.ended,
+                got.origin,
+            )
         )
-        for s in steps
-    )
+        charged, generated, thought = charged + cost, generated + got.generated, thought + got.think_tokens
+        reread, read = reread + got.reread, read + got.prompt_tokens - got.reread
+        if got.claim:
+            claims[got.claim[0]] = got.claim[1]
     return Row(
         task=cell.task.name,
         question=cell.question.id,
@@ -126,19 +134,19 @@ def make_row(cell: Cell, outcome: Outcome, card: EngineCard, *, prompts: str, sa
         text=_kept(graded.run.answer.text) if graded else None,
         guess=graded.run.answer.guess if graded else False,
         ended=_ended(steps, declared),
-        tokens_charged=sum(s.charged for s in stages),
-        tokens_generated=sum(s.generated for s in stages),
-        tokens_think=sum(s.completion.think_tokens for s in steps),
-        tokens_reread=sum(s.reread for s in stages),
-        tokens_prompt=sum(s.prompt - s.reread for s in stages),
+        tokens_charged=charged,
+        tokens_generated=generated,
+        tokens_think=thought,
+        tokens_reread=reread,
+        tokens_prompt=read,
         calls=len(stages),
         stage=graded.run.answer.stage if graded else "",
-        stages=stages,
+        stages=tuple(stages),
         source=_source(steps, declared),
         grader=Grader.version,
         prompts=prompts,
-        notes=dict(graded.run.answer.notes) if graded else {},
-        claims=dict(s.completion.claim for s in steps if s.completion.claim),
+        notes=dict(graded.run.answer.notes) if graded and graded.run.answer.notes else {},
+        claims=claims,
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         dialect=card.dialect_shown,

@@ -14,19 +14,21 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt, Scorer
 from thinkcap.core.scores import Scores
 from thinkcap.core.stopping import stopped
 from thinkcap.core.thinking import Delta
-from thinkcap.core.types import Ids, Request, Sampling
+from thinkcap.core.types import Ids, Question, Request, Sampling
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
 
-_READ = 512
-"""Texts of traces that are kept: as many as there are flows at a time, or so."""
+_KEPT = 512
+"""Texts of traces and prompts of questions that are kept: as many as there are flows at a time, or so."""
+_Key = TypeVar("_Key")
+_Kept = TypeVar("_Kept")
 
 
 class Remembering:
@@ -48,13 +50,25 @@ class Remembering:
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._claimed = dict(claimed or {})
         self._texts: dict[Ids, str] = {}
+        self._prompts: dict[tuple[object, ...], tuple[Question, Prompt]] = {}
 
     @property
     def card(self) -> EngineCard:
         return self._engine.card
 
     async def prompt(self, request: Request) -> Prompt:
-        return await self._engine.prompt(request)
+        """A bare question is put in the same words at every budget, by every policy."""
+        question = request.question
+        began = request.inserts or request.prefill or request.held is not None
+        if began or request.messages is not question.messages:
+            return await self._engine.prompt(request)
+        asked = (id(question), request.mode, request.effort, request.final, request.opens, request.thought_only)
+        known = self._prompts.get(asked)
+        if known is None:
+            # With the question itself, for an id is that of one question only as long as it lives.
+            known = question, await self._engine.prompt(request)
+            _keep(self._prompts, asked, known)
+        return known[1]
 
     async def read(self, ids: Sequence[int]) -> str:
         return await self._engine.read(ids)
@@ -73,6 +87,10 @@ class Remembering:
         key = prompt.key(self.card.fingerprint, sampling)
         if prompt.ids is None or self._online:
             key = _with_budget(key, limit)
+        trace = self._store.recent(key)
+        if trace is not None and await self._enough(trace, prompt, limit):
+            # Nobody need be waited for: what is there already is not written again.
+            return await self._output(key, trace, prompt, limit, emit)
         async with self._flight(key):
             if prompt.ids is None:
                 return await self._whole(key, prompt, limit, sampling, emit)
@@ -202,9 +220,8 @@ class Remembering:
         """Rows that are cut from one trace follow each other, and a chain that ended is whole at many budgets."""
         text = self._texts.get(ids)
         if text is None:
-            text = self._texts[ids] = await self._engine.read(ids)
-            if len(self._texts) > _READ:
-                del self._texts[next(iter(self._texts))]
+            text = await self._engine.read(ids)
+            _keep(self._texts, ids, text)
         return text
 
     async def _whole(self, key: str, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
@@ -237,6 +254,13 @@ class Remembering:
         if lock is None:
             lock = self._flights[key] = asyncio.Lock()
         return lock
+
+
+def _keep(kept: dict[_Key, _Kept], key: _Key, value: _Kept) -> None:
+    """The oldest goes where there are too many."""
+    kept[key] = value
+    if len(kept) > _KEPT:
+        del kept[next(iter(kept))]
 
 
 def _rest_of(trace: Trace, begun: int) -> Output:

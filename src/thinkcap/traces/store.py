@@ -97,10 +97,16 @@ class TraceStore:
             raise
         return cls(connection, path, lock)
 
-    def get(self, key: str) -> Trace | None:
-        if key in self._recent:
+    def recent(self, key: str) -> Trace | None:
+        """A trace that was written or read not long ago; for it nothing has to be looked up."""
+        trace = self._recent.get(key)
+        if trace is not None:
             self._recent.move_to_end(key)
-            return self._recent[key]
+        return trace
+
+    def get(self, key: str) -> Trace | None:
+        if (known := self.recent(key)) is not None:
+            return known
         with self._reading():
             row = self._db.execute(f"select {self._columns} from traces where key = ?", (_blob(key),)).fetchone()
             if row is None:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from thinkcap.core.scores import Scores
 from thinkcap.core.types import Ids
@@ -40,7 +40,8 @@ class Trace:
             raise ValueError(f"a trace of {len(self.ids)} tokens cannot be cut at {budget}; continue it")
         if budget >= len(self.ids):
             return self
-        return replace(self, ids=self.ids[:budget], ended=False, scores=self.scores and self.scores.cut(budget))
+        scores = self.scores and self.scores.cut(budget)
+        return Trace(self.ids[:budget], False, self.limit, self.generated, self.segments, self.wall_s, scores)
 
     def extended(
         self, ids: Ids, ended: bool, limit: int, wall_s: float = 0.0, scores: Scores | None = None
