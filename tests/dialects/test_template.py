@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
+from farther import FIELDS, MARKS, VALUES
 from rarer import RARER
 from templates import TEMPLATES
 from wished import ARGUMENTS, SURROUNDINGS, WORDS
@@ -12,7 +13,7 @@ from wished import ARGUMENTS, SURROUNDINGS, WORDS
 from thinkcap.core.errors import DataError
 from thinkcap.dialects import Dialect, of_template
 
-KINDS = TEMPLATES | RARER | ARGUMENTS | WORDS | SURROUNDINGS
+KINDS = TEMPLATES | RARER | ARGUMENTS | WORDS | SURROUNDINGS | MARKS | FIELDS | VALUES
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from thinkcap.dialects.marks import THINKS
+from thinkcap.dialects.reading import Reading
+from thinkcap.dialects.rendering import Template, user
+
 QUESTION, SECOND = "What is 2+3?", "And 4+4?"
 THOUGHT, ANSWER = "Quietly adding both.", "It makes five."
 TOOL = "get_weather"
@@ -19,21 +23,38 @@ TOOLS = [
     }
 ]
 FIELDS = ("reasoning_content", "reasoning", "thinking", "thought", "thoughts", "tool_plan")
-"""Where templates look for an earlier thought."""
+"""Where most templates look for an earlier thought."""
+_MOST = 12
+"""Further names that are tried; templates seen in the wild have under 5."""
 
 
-def said(source: str, thought: str, answer: str) -> Iterator[dict[str, Any]]:
+def thought_fields(reading: Reading) -> tuple[str, ...]:
+    """Fields of a message that may hold a thought: the usual ones, and whatever else the template asks for."""
+    others = [key for key in reading.keys if THINKS.search(key) and key not in FIELDS]
+    return tuple(key for key in (*FIELDS, *others[:_MOST]) if key in reading.keys)
+
+
+def said(template: Template, thought: str, answer: str) -> Iterator[dict[str, Any]]:
     """An assistant's message with a thought, in every way that the template's text mentions."""
-    for name in FIELDS:
-        if name in source:
-            yield {"role": "assistant", "content": answer, name: thought}
-    if '"thinking"' in source or "'thinking'" in source:
-        parts = [{"type": "thinking", "thinking": thought}]
-        yield {"role": "assistant", "content": parts + ([{"type": "text", "text": answer}] if answer else [])}
-    if "blocks" in source:
+    reading = template.reading
+    for name in thought_fields(reading):
+        yield {"role": "assistant", "content": answer, name: thought}
+    kinds = [word for word in reading.constants if word.isidentifier() and THINKS.search(word)]
+    for kind in kinds[:_MOST]:
+        message, plain = ({"role": "assistant", "content": _parts(k, thought, answer)} for k in (kind, "text"))
+        # A template that takes a thought for a text does not know such parts.
+        if template.render([user(QUESTION), message]) != template.render([user(QUESTION), plain]):
+            yield message
+    if "blocks" in reading.keys:
         blocks = [{"type": "thoughts", "text": thought}]
         blocks += [{"type": "response", "text": answer}] if answer else []
         yield {"role": "assistant", "content": {"blocks": blocks}}
+
+
+def _parts(kind: str, thought: str, answer: str) -> list[dict[str, Any]]:
+    """A part has its text under its own name or under a common one."""
+    first = {"text": thought, "content": thought, kind: thought, "type": kind}
+    return [first, {"type": "text", "text": answer}] if answer else [first]
 
 
 def call(arguments: Any) -> dict[str, Any]:

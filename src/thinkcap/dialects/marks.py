@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
-MARK = re.compile(r"<\|[^<>]*?\|>|<[^<>\s][^<>\n]{0,60}>|\[/?[A-Z][A-Z_ ]{1,30}\]|◁/?[^◁▷]{1,20}▷")
+MARK = re.compile(
+    r"<\|[^<>]*?\|>|<[^<>\s][^<>\n]{0,60}>|\[/?[A-Z][A-Z_ ]{1,30}\]|◁/?[^◁▷]{1,20}▷|【/?[^【】\n]{1,20}】"
+)
 THINKS = re.compile(
-    r"think|thought|reason|inner|cot\b|reflect|scratch|analysis|deliberat|ponder|contemplat|monologue|rational",
+    r"think|thought|reason|inner|cot\b|reflect|scratch|analysis|deliberat|ponder|contemplat|monologue|rational"
+    r"|思考|思索|推理|推論|생각|추론|denk|raisonn|pens[ée]|pensam|razon|мысл|рассужд",
     re.IGNORECASE,
 )
 """Words that a mark around a thought has in it."""
@@ -33,17 +37,27 @@ def thinking_at(text: str) -> int | None:
 
 def closing_of(mark: str) -> str | None:
     for one, other in _COUNTERPARTS:
-        if one in mark:
-            return mark.replace(one, other)
-    found = re.match(r"([<\[◁])(\|?)(.*)", mark, re.DOTALL)
+        if (word := _word(one)).search(mark):
+            return word.sub(other, mark)
+    if named := re.fullmatch(r"<([^\s<>|/]+)\s[^<>]*>", mark):
+        # Attributes stand in the opening alone.
+        return f"</{named[1]}>"
+    found = re.match(r"([<\[◁【])(\|?)(.*)", mark, re.DOTALL)
     return f"{found[1]}{found[2]}/{found[3]}" if found else None
 
 
 def opening_of(mark: str) -> str | None:
     for one, other in _COUNTERPARTS:
-        if other in mark:
-            return mark.replace(other, one)
+        if (word := _word(other)).search(mark):
+            return word.sub(one, mark)
     return mark.replace("/", "", 1) if "/" in mark else None
+
+
+@cache
+def _word(text: str) -> re.Pattern[str]:
+    """A word of a mark, also glued to another at either end of it; `open` in `<x:opensource>` is none."""
+    glued = "" if text in ("open", "close") else rf"|(?<=[<\[|]){text}"
+    return re.compile(rf"(?<![A-Za-z]){text}(?![A-Za-z])|{text}(?=\W*$){glued}")
 
 
 def pairs(opening: str, closing: str) -> bool:

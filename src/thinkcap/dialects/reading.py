@@ -80,6 +80,22 @@ class Reading:
         return tuple(dict.fromkeys(texts))
 
     @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Every key that the template asks something for, a message among other things."""
+        found: dict[str, None] = {}
+        for node in self._all(nodes.Getattr, nodes.Getitem, nodes.Call, nodes.Compare):
+            match node:
+                case nodes.Getattr():
+                    found.setdefault(node.attr)
+                case nodes.Getitem(arg=nodes.Const(value=str() as key)):
+                    found.setdefault(key)
+                case nodes.Call(args=[nodes.Const(value=str() as key), *_]) if _is_get(node):
+                    found.setdefault(key)
+                case nodes.Compare(expr=nodes.Const(value=str() as key)) if node.ops[0].op == "in":
+                    found.setdefault(key)
+        return tuple(found)
+
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """Words that are looked for in something: maybe in a message."""
         found: dict[str, None] = {}

@@ -10,7 +10,7 @@ from itertools import permutations
 from typing import Any
 
 from thinkcap.dialects.conversations import ANSWER, QUESTION, SECOND
-from thinkcap.dialects.marks import MARK, THINKS, closes, closing_of, common_start, thinking_at
+from thinkcap.dialects.marks import MARK, THINKS, closes, closing_of, common_start, opens, thinking_at
 from thinkcap.dialects.reading import GIVEN
 from thinkcap.dialects.rendering import Template, user
 from thinkcap.dialects.wording import SwitchWord, Wording
@@ -22,6 +22,10 @@ _LEVELS = re.compile(r"effort|strength|level", re.IGNORECASE)
 _NO = frozenset(
     ["none", "off", "no_think", "nothink", "no_thinking", "disabled", "disable", "no", "false", "never"]
 )
+_OPPOSITES = {"on": "off", "enabled": "disabled", "enable": "disable", "yes": "no", "true": "false"}
+"""A template may look for the one word alone and take all others for the other."""
+_EITHER = frozenset(["auto", "adaptive", "dynamic", "default", "hybrid"])
+"""Words that leave it to the model."""
 BUDGET = re.compile(r"budget|tokens", re.IGNORECASE)
 """Arguments that bound a thought."""
 _SOME = 512
@@ -87,6 +91,11 @@ class Switching:
     def _as_earlier(self, header: str) -> str:
         """White space behind a header that an answer without a thought does not have belongs to the thought."""
         before, bare = self._earlier[0], header.rstrip()
+        if bare and header not in before:
+            # Words that an answer without a thought does not have: "### Thoughts".
+            size = next((n for n in range(len(header) - 1, 0, -1) if before.endswith(header[:n])), 0)
+            if header[:size].strip() and THINKS.search(header[size:]):
+                return header[:size]
         if not bare or header in before or bare not in before:
             return header
         return bare + common_start([header[len(bare) :], before.rpartition(bare)[2]])
@@ -117,6 +126,10 @@ class Switching:
                     yield from ((name, value) for value in ((), *((word,) for word in held)))
                     continue
                 said = [v for v in self.template.reading.compared_with(name) if v is not None]
+                said += [_OPPOSITES[v.lower()] for v in said if isinstance(v, str) and v.lower() in _OPPOSITES]
+                if numbers := self._numbers(name, said):
+                    yield from ((name, value) for value in numbers)
+                    continue
                 if not any(isinstance(v, str) for v in said) and _LEVELS.search(name):
                     # Whatever is said goes into a system text: the usual levels do.
                     said += [] if self._is_flag(name) else ["low", "medium", "high"]
@@ -130,6 +143,13 @@ class Switching:
                     yield from ((name, value) for value in dict.fromkeys(said) if isinstance(value, str))
                 else:
                     yield from ((name, value) for value in dict.fromkeys([True, False, *said]))
+
+    def _numbers(self, name: str, said: list[Any]) -> list[int]:
+        """Levels that are numbers, the one that is taken unasked among them."""
+        usual = self.template.reading.fallback(name)
+        found = {v for v in (*said, usual) if isinstance(v, int) and not isinstance(v, bool)}
+        words = any(isinstance(v, str | bool) for v in said)
+        return sorted(found) if found and not words and _LEVELS.search(name) and not BUDGET.search(name) else []
 
     def _may_switch(self, name: str) -> bool:
         """By its name; else where it adds a mark of thinking to the end of the prompt, or takes one away."""
@@ -187,6 +207,8 @@ class Switching:
             chosen, none = {name: list(wish)}, {name: list[str]()}
             return (Switch(none, chosen) if self._closes(texts[wish]) else Switch(chosen, none)) if wish else None
         offs = [v for v in texts if self._is_off(name, v, texts)]
+        if not any(isinstance(v, str) for v in offs) and not _LEVELS.search(name):
+            offs = self._without_thought(texts) or offs
         if any(isinstance(v, str) for v in offs):
             # An argument that knows a word for it takes False for some other word.
             offs = sorted((v for v in offs if isinstance(v, str)), key=lambda word: word.lower() not in _NO)
@@ -200,6 +222,9 @@ class Switching:
         if "effort" in name and all(isinstance(v, bool) for v in texts):
             return None
         words = [v for v in ons if isinstance(v, str)]
+        if off is False and True in texts and texts[True] != texts[off] and not _LEVELS.search(name):
+            # A word beside True and False leaves it to the model.
+            words = []
         if any(isinstance(v, str) for v in (off, *words)):
             best = self._highest(words)
             unsaid = best is None or (by_default and _LEVELS.search(name))
@@ -217,14 +242,24 @@ class Switching:
             return value is self._negative(name)
         # A text that says "0 tokens" where it said "512 tokens" bounds the thought and turns nothing off.
         told = texts.get(_SOME, "").replace(str(_SOME), "0")
-        return value == 0 and bool(BUDGET.search(name)) and texts[value] not in (self.plain, told)
+        if BUDGET.search(name):
+            return value == 0 and texts[value] not in (self.plain, told)
+        return self._closes(texts[value])
+
+    def _without_thought(self, texts: Mapping[Any, str]) -> list[str]:
+        """Words whose prompts begin no thought, where the prompt of another word does."""
+        words = [v for v in texts if isinstance(v, str) and v.lower() not in _EITHER]
+        begun = [v for v in words if opens(self._end(texts[v]))]
+        return [v for v in words if v not in begun] if begun else []
 
     def _negative(self, name: str) -> bool:
         """True turns thinking off: its name says so, or the thought that its prompt closes."""
         texts = self.switches[name]
         if self._closes(texts.get(_key(True), "")) and not self._closes(texts.get(_key(False), "")):
             return True
-        return bool(re.match(r"(no|non|disable|skip|without|hide)_", name, re.IGNORECASE))
+        return bool(
+            re.match(r"(no|non|disable|skip|without|hide)_|\w+_(off|disabled|skipped)$", name, re.IGNORECASE)
+        )
 
     def _closes(self, text: str) -> bool:
         """Whether a prompt ends with a thought that is over."""
@@ -237,8 +272,21 @@ class Switching:
         return known[0] if known else words[0] if words else None
 
     def _end(self, text: str) -> str:
-        """What a prompt writes behind the header."""
+        """What a prompt writes behind the header, which may come again before the answer."""
+        behind = text.rpartition(QUESTION)[2]
+        if self.header and self.header in behind:
+            return behind.partition(self.header)[2]
         return text.rpartition(self.header)[2] if self.header and self.header in text else text[-_END:]
+
+    def _tail(self, **switches: Any) -> str:
+        """What the generation prompt adds to a conversation; empty where that cannot be told."""
+        whole = self.single(**switches) or ""
+        without = self.template.render([user(QUESTION)], prompt=False, **switches)
+        return whole[len(without) :] if without and whole.startswith(without) else ""
+
+    @cached_property
+    def on_tail(self) -> str:
+        return self._tail(**(self.switch.on if self.switch else {}))
 
     @cached_property
     def default(self) -> Any:
@@ -251,7 +299,9 @@ class Switching:
     def off_writes(self) -> str | None:
         if (off := self.off_text) is None:
             return None
-        return off.rpartition(self.header)[2] if self.header and self.header in off else ""
+        if self.header:
+            return self._end(off) if self.header in off else ""
+        return self._tail(**self.switch.off) if self.switch else ""
 
     def opens(self, opened: str | None) -> bool:
         return bool(opened and opened.strip() and self.on_text.rstrip().endswith(opened.strip()))
@@ -270,8 +320,10 @@ class Switching:
                 if text is not None and (text != plain or by_itself != self.plain or value == fallback):
                     levels.append(value)
             words = _ascending([v for v in levels if isinstance(v, str)])
-            if words:
-                return {"name": name, "values": words, "default": fallback if fallback in words else None}
+            numbers = [v for v in levels if isinstance(v, int) and not isinstance(v, bool)]
+            values: list[Any] = words or sorted(numbers)
+            if values:
+                return {"name": name, "values": values, "default": fallback if fallback in values else None}
             if levels:
                 return {"name": name, "values": [True, False], "default": False}
         return None

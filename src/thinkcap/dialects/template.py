@@ -121,7 +121,7 @@ def _history(template: Template, made: Dialect) -> Mapping[str, Any]:
         "inline": {"role": "assistant", "content": whole},
         "field": {"role": "assistant", "content": ANSWER, field: THOUGHT},
     }
-    for turn in said(template.source, THOUGHT, ANSWER):
+    for turn in said(template, THOUGHT, ANSWER):
         if not isinstance(turn["content"], str):
             text = template.render([user(QUESTION), turn], prompt=False, **(made.on or {}))
             if shows(text, THOUGHT, ANSWER):

@@ -11,7 +11,6 @@ from thinkcap.dialects.asking import SystemText
 from thinkcap.dialects.conversations import (
     ANSWER,
     ARGUMENTS,
-    FIELDS,
     QUESTION,
     SECOND,
     THOUGHT,
@@ -21,6 +20,7 @@ from thinkcap.dialects.conversations import (
     result,
     said,
     shows,
+    thought_fields,
 )
 from thinkcap.dialects.marks import MARK, THINKS, closing_of, laid_out, opening_of, pairs
 from thinkcap.dialects.rendering import user
@@ -43,7 +43,7 @@ class Turns:
     def turn(self) -> str | None:
         """An answer with a thought in the last turn, as the template writes it."""
         for given in self._ways_on():
-            for message in said(self.template.source, THOUGHT, ANSWER):
+            for message in said(self.template, THOUGHT, ANSWER):
                 text = self.template.render([user(QUESTION), message], prompt=False, **given)
                 if shows(text, THOUGHT, ANSWER):
                     return text
@@ -54,7 +54,7 @@ class Turns:
         """A thought before a tool call in the running turn."""
         for given in self._ways_on():
             for arguments in ARGUMENTS:
-                for message in said(self.template.source, THOUGHT, ""):
+                for message in said(self.template, THOUGHT, ""):
                     turns = [user(QUESTION), {**message, "tool_calls": [call(arguments)]}, result()]
                     text = self.template.render(turns, tools=TOOLS, **given)
                     if shows(text, THOUGHT):
@@ -71,7 +71,7 @@ class Turns:
     def fields(self) -> tuple[str, ...]:
         """Fields of a message from which a thought is read, in the order in which the template looks at them."""
         found = []
-        for name in FIELDS:
+        for name in thought_fields(self.template.reading):
             message = {"role": "assistant", "content": ANSWER, name: THOUGHT}
             loop = {**message, "content": "", "tool_calls": [call(ARGUMENTS[0])]}
             for given in self._ways_on():
@@ -108,6 +108,8 @@ class Turns:
     def _shown_open(self) -> str | None:
         for text in (self.turn, self.tool_turn):
             before = (text or "").partition(THOUGHT)[0]
+            if not self.prompt.header and self.prompt.on_tail.strip() and before.endswith(self.prompt.on_tail):
+                return self.prompt.on_tail
             if self.prompt.header and self.prompt.header in before:
                 opening = before.rpartition(self.prompt.header)[2]
                 if opening.strip() and len(opening) < 80 and QUESTION not in opening:
@@ -125,6 +127,9 @@ class Turns:
         off = self.prompt.off_writes or ""
         tags = list(MARK.finditer(off))
         if not tags or not (THINKS.search(tags[0][0]) or len(tags) == 2) or off[tags[-1].end() :].strip():
+            return None
+        if len(tags) > 1 and (self._prompt_opening or tags[0][0]).strip() not in off:
+            # Other marks than the thought's: what stands before an answer without one.
             return None
         if len(tags) == 1:
             opening = opening_of(tags[0][0])
@@ -188,6 +193,12 @@ class Turns:
     @cached_property
     def answer(self) -> tuple[str | None, str | None]:
         """Markup around the answer, where the template or its system text writes any."""
+        opening, closing = self._answer
+        # The answer's own mark may be what ends the thought.
+        return None if opening and self.marks and opening.strip() == self.marks[1].strip() else opening, closing
+
+    @property
+    def _answer(self) -> tuple[str | None, str | None]:
         text = self.turn
         if text is not None:
             closing = self._closing(text, self._shown_open) or ""
@@ -219,10 +230,14 @@ class Turns:
         for mark in named:
             closing = closing_of(mark)
             if closing in named and closing and not THINKS.search(mark):
-                said = {"role": "assistant", "content": f"{mark}\n{ANSWER}\n{closing}"}
-                text = self.template.render([user(QUESTION), said, user(SECOND)]) or ""
-                if ANSWER in text and mark not in text.partition(QUESTION)[2] and closing not in text:
-                    return mark, closing
+                wrapped = f"{mark}\n{ANSWER}\n{closing}"
+                # Some cut them out only where a thought stands before them.
+                thought = THOUGHT.join(self.marks or ("", ""))
+                for content in (wrapped, thought + wrapped):
+                    said = {"role": "assistant", "content": content}
+                    text = self.template.render([user(QUESTION), said, user(SECOND)]) or ""
+                    if ANSWER in text and mark not in text.partition(QUESTION)[2] and closing not in text:
+                        return mark, closing
         return None
 
     @cached_property
