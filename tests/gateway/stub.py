@@ -35,6 +35,8 @@ class Stub:
         self.usage = usage
         self.gate: threading.Event | None = None
         """Answers asked for while it is there stop in the middle until it is set."""
+        self.stalled = False
+        """Takes whatever it is asked and says nothing to anybody."""
         self.faults: deque[str] = deque()
         self.bodies: list[dict[str, Any]] = []
         self.active = 0
@@ -43,7 +45,10 @@ class Stub:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        if scope["path"] == "/v1/models":
+        if self.stalled:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        elif scope["path"] == "/v1/models":
             await _json(send, {"data": [{"id": "stub", "object": "model"}]})
         elif scope["path"] == "/v1/embeddings":
             await _json(send, {"object": "list", "data": [{"embedding": [0.5], "index": 0}]})

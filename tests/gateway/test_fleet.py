@@ -137,6 +137,18 @@ def test_a_stalled_stream_moves_on_before_its_first_piece(hasty: Fleet) -> None:
     assert hasty.members[home].pauses == 1
 
 
+def test_a_whole_answer_moves_on_from_a_server_that_says_nothing(hasty: Fleet) -> None:
+    """It has ten minutes, as all requests have here, and is not kept waiting for them."""
+    home = hasty.home("waiting")
+    hasty.stubs[home].stalled = True
+    try:
+        reply = hasty.ask("waiting")
+    finally:
+        hasty.stubs[home].stalled = False
+    assert TEXT in _text(reply, False)
+    assert hasty.members[home].pauses == 1
+
+
 @pytest.mark.parametrize("fault", ["reset", "half", "stall"])
 def test_what_was_shown_is_never_repeated(fleet: Fleet, hasty: Fleet, fault: str) -> None:
     fleet = hasty if fault == "stall" else fleet

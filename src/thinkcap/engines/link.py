@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import TypeVar
@@ -23,6 +24,7 @@ from thinkcap.engines.call_context import CALL_CONTEXT, passed_on
 from thinkcap.engines.masking import Mask, sentence
 from thinkcap.engines.retry import RetryPolicy
 from thinkcap.engines.sse import EventReader, EventTooLarge
+from thinkcap.engines.vigil import Vigil
 
 T = TypeVar("T")
 
@@ -30,9 +32,13 @@ ANSWER_BYTES = 2**24
 STREAM_BYTES = 2**28
 _IDLE_BYTES = 2**22
 """Comments and the like between two events: a server that is busy says so now and then."""
+_AT_ONCE_BYTES = 2**14
+"""Of a stream, before others have their turn: it may be thousands of events."""
 _ERROR_BYTES = 8192
 _HEAD_BYTES = 2**14
 _TAIL_S = 1.0
+_GENERATES = ("/completions", "/completion")
+"""Where answers are written, which may take long; elsewhere they are looked up."""
 UNFIT = (ValueError, KeyError, IndexError, TypeError, AttributeError)
 
 
@@ -58,14 +64,19 @@ class Link:
             max_field_size=_HEAD_BYTES,
         )
 
+        self._vigil: Vigil | None = None
+
     async def aclose(self) -> None:
+        if self._vigil is not None:
+            self._vigil.close()
         await self._session.close()
 
     async def whole(
         self, method: str, path: str, body: bytes | None, left_s: float, read: Callable[[bytes], T]
     ) -> T:
         with _OneCall(self, path):
-            response = await self._begun(method, path, body, left_s)
+            async with self._patience(path):
+                response = await self._begun(method, path, body, left_s)
             try:
                 raw = await self._read(path, response)
             finally:
@@ -93,20 +104,27 @@ class Link:
                 async with asyncio.timeout(min(self._retry.first_byte_s, left_s)):
                     response = await self._begun("POST", path, body, left_s, self._retry.first_byte_s)
                 reader, size, idle, begun = EventReader(), 0, 0, False
-                while not reader.done and (chunk := await response.content.readany()):
-                    batch = reader.feed(chunk)
-                    size += len(chunk)
-                    idle = 0 if batch else idle + len(chunk)
-                    if size > STREAM_BYTES or idle > _IDLE_BYTES:
-                        raise self._too_much(path, f"a stream of more than {STREAM_BYTES} bytes, or of no events")
-                    if batch:
-                        if not begun:
-                            begun = True
-                            _wait_at_most(response, self._retry.between_bytes_s)
-                        yield batch
-                    else:
-                        # Bytes that are there already never make us wait; let others have their turn.
-                        await asyncio.sleep(0)
+                while not reader.done and (held := await response.content.readany()):
+                    if self._vigil is not None:
+                        self._vigil.heard()
+                    for chunk in _a_little_at_a_time(held):
+                        batch = reader.feed(chunk)
+                        size += len(chunk)
+                        idle = 0 if batch else idle + len(chunk)
+                        if size > STREAM_BYTES or idle > _IDLE_BYTES:
+                            raise self._too_much(
+                                path, f"a stream of more than {STREAM_BYTES} bytes, or of no events"
+                            )
+                        if batch:
+                            if not begun:
+                                begun = True
+                                _wait_at_most(response, self._retry.between_bytes_s)
+                            yield batch
+                        if reader.done:
+                            break
+                        if not batch or chunk is not held:
+                            # Bytes that are there already never make us wait; let others have their turn.
+                            await asyncio.sleep(0)
             if not begun:
                 raise self.broken_off(path)
             await _to_the_end(response)
@@ -146,7 +164,34 @@ class Link:
             raise self.garbled(path, f"an answer compressed as {encoding!r}, which nobody asked for")
         return response
 
+    def _patience(self, path: str) -> AbstractAsyncContextManager[None]:
+        """How long the head of a whole answer is waited for, where not to the end of its time."""
+        after_s = self._retry.asks_after_s
+        if after_s is None or not path.endswith(_GENERATES):
+            return nullcontext()
+        if self._vigil is None:
+            models = path.rpartition("/completion")[0].removesuffix("/chat") + "/models"
+            self._vigil = Vigil(after_s, lambda: self.answers(models))
+        return self._vigil.waiting()
+
+    async def answers(self, path: str) -> bool:
+        """Whether the server says anything at all, on a connection that nobody else waits for."""
+        connector = aiohttp.TCPConnector(limit=1)
+        try:
+            async with (
+                aiohttp.ClientSession(headers=self._session.headers, connector=connector) as session,
+                session.get(self.base + path, allow_redirects=False),
+            ):
+                return True
+        except (aiohttp.ClientError, OSError):
+            return False
+
     async def _read(self, path: str, response: aiohttp.ClientResponse) -> bytes:
+        """To its end; once it has begun, a whole answer is bytes on their way, and those do not pause for long."""
+        if self._vigil is not None:
+            self._vigil.heard()
+        if not response.content.is_eof():
+            _wait_at_most(response, self._retry.between_bytes_s)
         parts: list[bytes] = []
         size = 0
         while chunk := await response.content.readany():
@@ -254,6 +299,12 @@ def _wait_at_most(response: aiohttp.ClientResponse, silence_s: float) -> None:
     if connection is not None and connection.protocol is not None:
         connection.protocol.read_timeout = silence_s
         connection.protocol.start_timeout()
+
+
+def _a_little_at_a_time(held: bytes) -> Sequence[bytes]:
+    if len(held) <= _AT_ONCE_BYTES:
+        return (held,)
+    return [held[at : at + _AT_ONCE_BYTES] for at in range(0, len(held), _AT_ONCE_BYTES)]
 
 
 async def _to_the_end(response: aiohttp.ClientResponse) -> None:

@@ -50,6 +50,9 @@ class RetryPolicy:
     pause_s: float = 0.5
     """Before the second try; doubles with each, up to `pause_max_s`, half of it by chance."""
     pause_max_s: float = 20.0
+    asks_after_s: float | None = None
+    """A server that has said nothing to anybody for so long, while a whole answer is waited for, is asked whether
+    it is there, and given up after as long again. None: it has `total_s`."""
     waits_out: bool = True
     """Whether busy and slow servers are asked again; a gateway tells its caller instead, who may know better."""
 

@@ -37,6 +37,8 @@ class EventReader:
         for block in blocks:
             if len(block) > self._most:
                 raise EventTooLarge(f"an event of more than {self._most} bytes")
+            if b"data:" not in block:
+                continue
             data = (
                 block[5:].removeprefix(b" ")
                 if block.startswith(b"data:") and b"\n" not in block

@@ -234,6 +234,7 @@ def _retry(config: ServeConfig) -> RetryPolicy:
         connect_s=config.connect_timeout_s,
         first_byte_s=config.stall_timeout_s,
         between_bytes_s=config.stall_timeout_s,
+        asks_after_s=config.stall_timeout_s,
         # A little longer: that a request took too long is the gateway's to say.
         total_s=config.request_timeout_s + 1,
         attempts=config.attempts,
