@@ -3,8 +3,9 @@
     python bench/coverage.py [--repetitions 1000] [--n 20 50 300]
 
 Shares and paired differences are enumerated, the rest is simulated: rare discordant pairs, shares near 0 and 1,
-all chains censored and none. One line a quantity and setting says how often a 95 % interval held, and a word:
-`wider` above 98 %, `UNDER` clearly below 93 %, `EMPTY` for an interval without width. Exits 1 at the last two.
+all chains censored and none, five answers to every question. One line a quantity and setting says how often a
+95 % interval held, and a word: `wider` above 98 %, `UNDER` clearly below 93 %, `EMPTY` for an interval without
+width. Exits 1 at the last two.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from thinkcap.statistics.halves import split_sample
 from thinkcap.statistics.hazard import decreasing, hazard
 from thinkcap.statistics.modal import two_by_two
 from thinkcap.statistics.paired import difference_interval, interval_of, mcnemar_counts
-from thinkcap.statistics.precision import proportion, simultaneous
+from thinkcap.statistics.precision import accuracy, proportion, simultaneous
 from thinkcap.statistics.survival import survival
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -198,6 +199,42 @@ def of_effects(n: int, seed: int) -> Iterator[tuple[str, str, Held]]:
             yield "hazard", "constant", (part.low <= 1 / 300 <= part.high, part.high - part.low)
 
 
+SEEDS = 5
+
+
+def _alike(rng: np.random.Generator, own: np.ndarray, drawn: np.ndarray, kept: float) -> np.ndarray:
+    """Answers of several seeds, one after another: a question's own, or with the rest of the chance a new one."""
+    return np.where(rng.random(len(drawn)) < kept, np.tile(own, SEEDS), drawn)
+
+
+def of_seeds(n: int, seed: int) -> Iterator[tuple[str, str, Held]]:
+    """n questions, each answered with five seeds that say nearly the same, or nothing alike."""
+    rng = np.random.default_rng([seed, n, 17])
+    questions, rows = np.tile(np.arange(n), SEEDS), n * SEEDS
+    for kept, word in ((0.95, "much alike"), (0.6, "somewhat alike"), (0.0, "not alike")):
+        for p in (0.6, 0.97):
+            right = _alike(rng, rng.random(n) < p, rng.random(rows) < p, kept)
+            found = accuracy(right, questions)
+            assert found.low is not None
+            assert found.high is not None
+            held = found.low <= p <= found.high
+            yield f"accuracy, {SEEDS} seeds", f"{p:g}, {word}", (held, found.high - found.low)
+        for p, q in ((0.7, 0.7), (0.9, 0.6), (0.97, 0.94)):
+            # Half of the questions are as hard for the one as for the other.
+            luck = rng.random(n)
+            other = np.where(rng.random(n) < 0.5, luck, rng.random(n))
+            one = _alike(rng, luck < p, rng.random(rows) < p, kept)
+            two = _alike(rng, other < q, rng.random(rows) < q, kept)
+            low, high = difference_interval(one, two, questions)
+            yield f"difference, {SEEDS} seeds", f"{p:g} and {q:g}, {word}", (low <= p - q <= high, high - low)
+        cells = [_alike(rng, rng.random(n) < p, rng.random(rows) < p, kept) for p in (0.05, 0.3, 0.2, 0.7)]
+        made = two_by_two(*cells, questions)
+        yield f"2x2, {SEEDS} seeds", word, (made.low <= 0.25 <= made.high, made.high - made.low)
+        lengths = _alike(rng, rng.geometric(1 / 300, n), rng.geometric(1 / 300, rows), kept)
+        low, high = survival(np.minimum(lengths, 1024), lengths <= 1024, questions=questions).band(208)
+        yield f"F(208), {SEEDS} seeds", word, (low <= 1 - (1 - 1 / 300) ** 208 <= high, high - low)
+
+
 def simulated(n: int, repetitions: int, draws: int = 400, laws: Sequence[str] = tuple(LAWS)) -> list[Line]:
     seen: dict[tuple[str, str], list[Held]] = defaultdict(list)
     for law in laws:
@@ -207,7 +244,7 @@ def simulated(n: int, repetitions: int, draws: int = 400, laws: Sequence[str] = 
                 for quantity, setting, held in found:
                     seen[quantity, setting].append(held)
     for i in range(repetitions):
-        for quantity, setting, held in of_effects(n, i):
+        for quantity, setting, held in (*of_effects(n, i), *of_seeds(n, i)):
             seen[quantity, setting].append(held)
     lines = []
     for (quantity, setting), rows in seen.items():

@@ -220,6 +220,27 @@ def test_seeds_are_pooled_and_said() -> None:
     assert any("pooled" in note for note in say(found).notes)
 
 
+def test_copies_of_a_seed_make_nothing_surer() -> None:
+    """Three seeds that answered alike are one seed: each interval and each p stays what it was."""
+    once = diagnose(Records(tuple(replace(a, seed=0) for a in study(n=120))), draws=200)
+    thrice = diagnose(Records(tuple(replace(a, seed=s) for s in range(3) for a in study(n=120))), draws=200)
+    one, three = once.findings[0], thrice.findings[0]
+    assert {a.n for a in three.arms} == {360}
+    assert [(a.accuracy.low, a.accuracy.high) for a in three.arms] == [
+        pytest.approx((a.accuracy.low, a.accuracy.high)) for a in one.arms
+    ]
+    for single, pooled in zip(once.comparisons.made, thrice.comparisons.made, strict=True):
+        assert (pooled.first, pooled.second, pooled.n) == (single.first, single.second, 3 * single.n)
+        assert pooled.p_holm == pytest.approx(single.p_holm)
+        assert (pooled.result.low, pooled.result.high) == pytest.approx((single.result.low, single.result.high))
+    assert one.lengths is not None
+    assert three.lengths is not None
+    assert three.lengths.curve.quantile_interval() == one.lengths.curve.quantile_interval()
+    assert one.crossover is not None
+    assert three.crossover is not None
+    assert (three.crossover.low, three.crossover.high) == (one.crossover.low, one.crossover.high)
+
+
 def test_one_mode_alone_says_what_is_unknown() -> None:
     found = diagnose(Records(tuple(a for a in study(n=60) if a.policy == "think")), draws=0)
     assert any("the cost of thinking is unknown" in s.text for s in say(found).sentences)

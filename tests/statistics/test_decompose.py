@@ -58,16 +58,14 @@ def test_regimes() -> None:
 
 
 def test_the_regime_knows_that_both_modes_answered_the_same_questions() -> None:
-    """Six questions of 1000 right only directly: McNemar says p = 0.031; unpaired errors hide it."""
+    """Six questions of 1000 right only directly: McNemar says p = 0.031; errors of two samples would hide it."""
     direct = np.arange(1000) < 906
     thought = np.arange(1000) < 900
     both = tax(direct, np.ones(1000, bool), thought)
-    apart = tax(direct, np.ones(1000, bool), thought, paired=False)
     assert both.reasoning_gap == pytest.approx(0.006)
     plain = float((direct.astype(float) - thought).std() / 1000**0.5)
     assert both.reasoning_gap_se == pytest.approx(plain, rel=0.2)
     assert both.regime == "residual"
-    assert apart.regime == "neutral"
 
 
 def test_the_paired_error_is_that_of_repeated_studies() -> None:
@@ -89,8 +87,7 @@ def test_one_ended_chain_is_no_regime() -> None:
     assert found.regime == "neutral"
 
 
-def test_unpaired_has_no_same_subset() -> None:
-    assert tax([True], [True, False], [True, False], paired=False).same_subset is None
+def test_other_questions_are_refused() -> None:
     with pytest.raises(DataError, match="one length"):
         tax([True], [True, False], [True, False])
 

@@ -100,7 +100,7 @@ def test_nothing_is_not_zero() -> None:
         assert interval.value is None
         assert interval.low is None
     assert hoeffding_lower(None, 0) is None
-    assert stop_precision(0, 0).hoeffding_lower is None
+    assert stop_precision([]).hoeffding_lower is None
 
 
 def test_hoeffding_formula() -> None:

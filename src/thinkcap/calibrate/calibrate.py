@@ -20,6 +20,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from thinkcap.allocate.file import Allocation
 from thinkcap.calibrate.profile import RIVAL, CapRule, Profile
 from thinkcap.core.errors import ConfigError, DataError
@@ -29,7 +31,9 @@ from thinkcap.diagnose.runs import configurations
 from thinkcap.diagnose.summary import load_summary
 from thinkcap.logs import Arm, read
 from thinkcap.policies.registry import PolicySpec, facts, parse, wants_other
-from thinkcap.statistics.precision import proportion
+from thinkcap.statistics.arrays import distinct
+from thinkcap.statistics.clusters import repeated
+from thinkcap.statistics.precision import accuracy
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,11 @@ class _Way:
 
     @property
     def low(self) -> float:
-        return proportion(self.right, self.n, self.level).low or 0.0
+        """Of all tasks together; answers of several seeds to one question stay together."""
+        right = np.concatenate([arm.right for arm in self.arms])
+        codes = [np.full(arm.n, at, dtype=np.int64) for at, arm in enumerate(self.arms)]
+        asked = distinct([np.concatenate(codes), np.concatenate([arm.question for arm in self.arms])])[1]
+        return accuracy(right, repeated(asked), self.level).low or 0.0
 
     def evidence(self) -> dict[str, Any]:
         stages = max((arm.stages for arm in self.arms), key=lambda s: s.told)

@@ -21,6 +21,7 @@ from thinkcap.diagnose.traffic import Traffic, traffic
 from thinkcap.diagnose.transfer import Transfer, transfers
 from thinkcap.logs import Arm, Records
 from thinkcap.logs.labels import AnswerLabel
+from thinkcap.statistics.clusters import design_effect_of_lengths
 from thinkcap.statistics.paired import McNemar, holm
 from thinkcap.statistics.survival import LengthComparison
 from thinkcap.statistics.survival import compare as compare_lengths
@@ -171,6 +172,10 @@ def _place(arm: Arm) -> tuple[tuple[str, str], ...]:
     return tuple((k, arm.provenance[k]) for k in ("hardware", "dtype", "engine") if k in arm.provenance)
 
 
+def _alike(arm: Arm) -> float:
+    return design_effect_of_lengths(arm.lengths, arm.repeats)
+
+
 def _models(groups: Mapping[tuple[str, str], Sequence[Arm]]) -> tuple[ChainLengths, ...]:
     """Longest think arm of each model on the same task, two at a time."""
     longest: dict[tuple[str, str], Arm] = {}
@@ -181,7 +186,7 @@ def _models(groups: Mapping[tuple[str, str], Sequence[Arm]]) -> tuple[ChainLengt
             longest[key] = max(usable, key=lambda a: (a.budget or 0, a.method == "think"))
     pairs = [(one, two) for one, two in combinations(sorted(longest), 2) if one[1] == two[1] and one[0] != two[0]]
     made = [
-        (two[1], one[0], two[0], compare_lengths(a.lengths, a.ends, b.lengths, b.ends))
+        (two[1], one[0], two[0], compare_lengths(a.lengths, a.ends, b.lengths, b.ends, max(_alike(a), _alike(b))))
         for one, two in pairs
         for a, b in [(longest[one], longest[two])]
     ]

@@ -32,7 +32,7 @@ from thinkcap.statistics.decompose import Decomposition, Tax, decompose, tax
 from thinkcap.statistics.frontier import Frontier, frontier
 from thinkcap.statistics.hazard import DecreasingTest, Hazard, decreasing, even_edges, hazard
 from thinkcap.statistics.paired import PairedDifference
-from thinkcap.statistics.precision import Proportion, StopPrecision, proportion, stop_precision
+from thinkcap.statistics.precision import Proportion, StopPrecision, stop_precision
 from thinkcap.statistics.predict import Pilot, pilot_sufficiency
 from thinkcap.statistics.route import Routing
 from thinkcap.statistics.survival import Survival, survival
@@ -126,8 +126,11 @@ class Findings:
 
 def summary(arm: Arm) -> ArmSummary:
     judged = arm.judged()
-    right = int(judged.right.sum())
     parts = None if judged.ended is None or not judged.n else decompose(judged.ended, judged.right)
+    stop = None
+    if judged.ended is not None and judged.n:
+        ended = judged.take(judged.ended)
+        stop = stop_precision(ended.right, ended.repeats)
     known = arm.tokens is not None and arm.n > 0
     return ArmSummary(
         arm.name,
@@ -139,13 +142,13 @@ def summary(arm: Arm) -> ArmSummary:
         judged.n,
         arm.failed,
         arm.unreadable,
-        proportion(right, judged.n),
+        judged.accuracy,
         float(arm.lengths.mean()) if known else None,
         int(arm.lengths.max()) if known else None,
         is_control(arm.policy),
         arm.criterion,
         parts,
-        None if parts is None else stop_precision(parts.right_ended, parts.ended),
+        stop,
         arm.provenance,
         int((arm.extra["tokens_think"] > 0).sum()) if "tokens_think" in arm.extra else None,
     )
@@ -177,7 +180,7 @@ def findings(arms: Sequence[Arm], comparisons: Comparisons, *, draws: int, seed:
         gamma,
         frontier(list(think), np.stack([a.right for a in only], axis=1)) if only and only[0].n else None,
         _pilot(list(think), only, seed),
-        tuple(Replayed(*at, r, proportion(r.right, r.n)) for at, r in replayed(nothink, think).items()),
+        tuple(Replayed(*at, *made) for at, made in replayed(nothink, think).items()),
         splitting(arms, rate),
         escalations(arms),
         gated(arms),
@@ -194,13 +197,14 @@ def _series(arms: Sequence[Arm], policy: str) -> dict[int, Arm]:
 def _lengths(arm: Arm) -> Lengths | None:
     if arm.tokens is None or arm.ended is None:
         return None
-    curve = survival(arm.tokens, arm.ended)
+    curve = survival(arm.tokens, arm.ended, questions=arm.repeats)
     rate = tail = overall = None
     if arm.ended.any():
         edges = even_edges(arm.tokens)
-        rate = hazard(arm.tokens, arm.ended, edges) if len(edges) > 1 else None
-        overall = decreasing(arm.tokens, arm.ended)
-        tail = None if curve.median is None else decreasing(arm.tokens, arm.ended, int(curve.median))
+        rate = hazard(arm.tokens, arm.ended, edges, questions=arm.repeats) if len(edges) > 1 else None
+        overall = decreasing(arm.tokens, arm.ended, questions=arm.repeats)
+        if curve.median is not None:
+            tail = decreasing(arm.tokens, arm.ended, int(curve.median), arm.repeats)
     return Lengths(arm.budget or 0, curve, rate, overall, tail)
 
 
@@ -208,7 +212,7 @@ def _at(nothink: Arm, think: Arm, lengths: Lengths | None, comparisons: Comparis
     comparison = comparisons.between(nothink.name, think.name)
     assert comparison is not None
     direct, thought, _ = matched(nothink, think)
-    cost = None if thought.ended is None else tax(direct.right, thought.ended, thought.right)
+    cost = None if thought.ended is None else tax(direct.right, thought.ended, thought.right, direct.repeats)
     exact = guess = None
     if cost is not None and lengths is not None:
         a_c, a_t = cost.think.alpha_c, cost.think.alpha_t
@@ -224,7 +228,7 @@ def _crossing(
         return None
     one, two = np.stack([a.right for a in direct], axis=1), np.stack([a.right for a in thought], axis=1)
     if draws > 0:
-        return empirical_with_interval(budgets, one, two, draws=draws, seed=seed)
+        return empirical_with_interval(budgets, one, two, direct[0].repeats, draws=draws, seed=seed)
     return empirical(budgets, one.mean(axis=0) - two.mean(axis=0))
 
 

@@ -67,6 +67,9 @@ def _gated(vote: Arm, other: Arm, threshold: int, arms: Sequence[Arm]) -> Iterat
     both = aligned_or_none([vote, other])
     if both is None or not both[0].n:
         return
+    # Seeds of one question side by side, so that a half or a fifth of the rows is one of the questions.
+    if both[0].repeats is not None:
+        both = [arm.take(np.argsort(both[0].repeats, kind="stable")) for arm in both]
     one, two = both
     agree = np.asarray(one.extra["agree"], dtype=np.int64)
     enough = one.n >= 2 * _FEWEST

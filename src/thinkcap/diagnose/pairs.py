@@ -135,7 +135,7 @@ def tested(pairs: Sequence[tuple[Arm, Arm]]) -> list[tuple[PairedDifference, flo
     for one, two in pairs:
         try:
             first, second, how = matched(one, two)
-            done.append(difference(first.right, second.right, how))
+            done.append(difference(first.right, second.right, how, first.repeats))
         except DataError as err:
             done.append(err)
     adjusted = holm({i: d.test.p for i, d in enumerate(done) if not isinstance(d, DataError)})

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from thinkcap.diagnose.pairs import aligned_or_none
 from thinkcap.logs import Arm
+from thinkcap.statistics.precision import Proportion, accuracy
 from thinkcap.statistics.route import Routing, cascade_grid
 
 
@@ -21,12 +24,20 @@ def both_aligned(
     return dict(zip(direct, same, strict=False)), dict(zip(thought, same[len(direct) :], strict=True))
 
 
-def replayed(nothink: Mapping[int, Arm], think: Mapping[int, Arm]) -> dict[tuple[int, int], Routing]:
+def replayed(
+    nothink: Mapping[int, Arm], think: Mapping[int, Arm]
+) -> dict[tuple[int, int], tuple[Routing, Proportion]]:
     """Every cascade of a first try at one budget and thinking at a larger one, where the try did not end."""
     both = both_aligned(nothink, think)
     if both is None:
         return {}
-    return cascade_grid(
-        {b: (a.right, a.ends, a.lengths) for b, a in both[0].items()},
-        {b: (a.right, a.lengths) for b, a in both[1].items()},
+    direct, thought = both
+    grid = cascade_grid(
+        {b: (a.right, a.ends, a.lengths) for b, a in direct.items()},
+        {b: (a.right, a.lengths) for b, a in thought.items()},
     )
+    repeats = next(iter(direct.values())).repeats
+    return {
+        at: (made, accuracy(np.where(direct[at[0]].ends, direct[at[0]].right, thought[at[1]].right), repeats))
+        for at, made in grid.items()
+    }

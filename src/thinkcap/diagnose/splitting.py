@@ -172,7 +172,7 @@ def _extraction(one: Arm, two: Arm, arms: Sequence[Arm], hazard: Hazard | None) 
         int(rows.sum()),
         e,
         t,
-        mcnemar(a.right[rows], b.right[rows]),
+        mcnemar(a.right[rows], b.right[rows], a.take(rows).repeats),
         recovery,
         direct,
         parts,
@@ -240,7 +240,7 @@ def _halves(one: Arm, two: Arm) -> SplitSample | None:
         return None
     rows = still_open(one)
     try:
-        return split_sample(one.right[rows], done[rows], two.right[rows], two.ended[rows])
+        return split_sample(one.right[rows], done[rows], two.right[rows], two.ended[rows], one.take(rows).repeats)
     except DataError:
         # Two runs that do not share their chains: more end at the cut of one than at the cap of the other.
         return None
@@ -333,7 +333,9 @@ def _mode_by_context(one: Arm, arms: Sequence[Arm]) -> ModeByContext | None:
     think_without, think_with, nothink_without, nothink_with = cells
     if think_without is None or think_with is None or nothink_without is None:
         return None
-    return ModeByContext(one.name, two_by_two(think_without, think_with, nothink_without, nothink_with))
+    return ModeByContext(
+        one.name, two_by_two(think_without, think_with, nothink_without, nothink_with, cut.repeats)
+    )
 
 
 def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
@@ -367,6 +369,7 @@ def _cuts(arms: Sequence[Arm]) -> ConditionalAdvantage | None:
             same[-1].ends,
             np.stack([a.right for a in same[:half]], axis=1),
             np.stack([a.right for a in same[half:-1]], axis=1),
+            same[-1].repeats,
         )
     except DataError:
         # A chain that was cut before the last place: nobody knows whether it came that far.

@@ -10,6 +10,7 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,9 @@ from thinkcap.core.thinking import PLAIN
 from thinkcap.diagnose.pairs import compare
 from thinkcap.diagnose.runs import configurations
 from thinkcap.logs import read
-from thinkcap.statistics.arrays import Bools, distinct
-from thinkcap.statistics.precision import proportion
+from thinkcap.statistics.arrays import Bools, Ints, distinct
+from thinkcap.statistics.clusters import repeated
+from thinkcap.statistics.precision import Proportion, accuracy, proportion
 from thinkcap.study.columns import read_columns
 from thinkcap.study.rows import RENAMED
 from thinkcap.study.values import FREE, Price
@@ -75,6 +77,7 @@ class _Cells:
         columns = read_columns(rows, (*names, "budget", "seed", "failed", "ended", *_AVERAGED))
         self.text = {name: columns.text(name) for name in names}
         self.number = {name: columns.number(name).astype(np.int64) for name in ("budget", "seed", *_AVERAGED)}
+        self._rows = rows
         self.failed = columns.number("failed").astype(np.bool_)
         self.ended = columns.number("ended").astype(np.bool_) & ~self.failed
         keys = [*(self.text[name].codes for name in ("task", "model", "policy")), self.number["budget"]]
@@ -93,7 +96,7 @@ class _Cells:
         spread = self._spread(graded)
         cells = []
         for at, row in enumerate(self.first.tolist()):
-            interval = proportion(right[at], n[at])
+            interval = self._accuracy(at, graded) if at in spread else proportion(right[at], n[at])
             cell: dict[str, Any] = {
                 **{name: self.text[name].of(row) for name in ("task", "model", "policy")},
                 "budget": int(caps[at]),
@@ -128,6 +131,16 @@ class _Cells:
         # Counts of tokens stay far below 2^53, so sums in floating point are exact.
         sums = np.bincount(self.cell[which], self.number[name][which], minlength=len(self.first))
         return list(sums.astype(np.int64).tolist())
+
+    @cached_property
+    def _question(self) -> Ints:
+        """Only wanted where a cell has several seeds."""
+        return read_columns(self._rows, ("question",)).text("question").codes
+
+    def _accuracy(self, cell: int, graded: Bools) -> Proportion:
+        """Of several seeds: their answers to one question belong together."""
+        mine = np.flatnonzero(graded & (self.cell == cell))
+        return accuracy(self.text["verdict"].are("right")[mine], repeated(self._question[mine]))
 
     def _named(self, name: str, which: Bools) -> list[dict[str, int]]:
         """How often each word of a column stands in each cell."""

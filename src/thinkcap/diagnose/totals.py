@@ -15,7 +15,7 @@ from thinkcap.logs import Arm
 from thinkcap.policies.registry import declared
 from thinkcap.statistics.decompose import Decomposition, decompose
 from thinkcap.statistics.paired import McNemar, mcnemar
-from thinkcap.statistics.precision import Proportion, proportion
+from thinkcap.statistics.precision import Proportion
 from thinkcap.statistics.split import MatchedTotal, OptimalSplit, answer_saturation, matched_total, optimal_split
 
 
@@ -68,7 +68,7 @@ def _same_total(arm: Arm, reasoning: int, answer: int, plain: Sequence[Arm], wor
         parts = _parts(one, two)
         # The test needs no accuracies, so it stands where the causes cannot be told apart.
         why = f"{two.name}: {_lacking(two)}" if parts is None else None
-        return entry(rival.name, size, why, parts, mcnemar(one.right, two.right))
+        return entry(rival.name, size, why, parts, mcnemar(one.right, two.right, one.repeats))
     except DataError as err:
         return entry(rival.name, n, str(err))
 
@@ -140,7 +140,7 @@ def _best(total: int, how: str, family: Sequence[Arm]) -> Division | None:
         answer_saturation=_saturation(points, parts),
     )
     best = points[found.best.reasoning]
-    return Division(how, proportion(int(best.right.sum()), best.n), found)
+    return Division(how, best.accuracy, found)
 
 
 def _or_nan(value: float | None) -> float:

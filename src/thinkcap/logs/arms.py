@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, Ints
+from thinkcap.statistics.arrays import Bools, Ints, distinct
+from thinkcap.statistics.clusters import repeated
+from thinkcap.statistics.precision import Proportion, accuracy
 
 COUNTED = "tokens < b"
 """The criterion where a log tells the end only by its counts."""
@@ -170,6 +172,21 @@ class Arm:
             missing = int((self.verdict == UNJUDGED).sum())
             raise DataError(f"{self.label}: {missing} of {self.n} rows were never judged, and this needs verdicts")
         return np.asarray(self.verdict == RIGHT)
+
+    @cached_property
+    def repeats(self) -> Ints | None:
+        """Which question each row answers, where some have several rows; None where every row is its own question.
+
+        Estimators take it as `questions`: an interval that took seeds for questions would be too narrow.
+        """
+        if repeated(self.question) is None or self.content is None:
+            return repeated(self.question)
+        # Seeds of a drawn task may give one id to other questions.
+        return repeated(distinct([self.question, self.content.view(np.int64)])[1])
+
+    @cached_property
+    def accuracy(self) -> Proportion:
+        return accuracy(self.right, self.repeats)
 
     @cached_property
     def is_judged(self) -> bool:

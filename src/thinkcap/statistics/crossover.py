@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Floats, aligned, bools
+from thinkcap.statistics.arrays import Floats, Ints, aligned, bools
 from thinkcap.statistics.bootstrap import cells_of, percentile_interval
+from thinkcap.statistics.clusters import by_question
 from thinkcap.statistics.survival import Survival
 
 
@@ -121,12 +122,15 @@ def empirical_with_interval(
     budgets: Sequence[int],
     nothink_right: ArrayLike,
     think_right: ArrayLike,
+    questions: Ints | None = None,
     *,
     draws: int = 1000,
     seed: int = 0,
     level: float = 0.95,
 ) -> Empirical:
     """The same with a bootstrap over questions: table columns are budgets, rows the same questions.
+
+    Where a question has several rows (`questions` says which), they are drawn together.
 
     Two imagined questions, one always right only directly and one always only by thinking, are drawn along: where
     the modes never differed, the interval runs from before the first budget to beyond the last, not nowhere.
@@ -142,7 +146,10 @@ def empirical_with_interval(
     if len(gaps) == 0:
         raise DataError("a crossover needs at least one question answered in both modes at every budget")
     best = empirical(budgets, gaps.mean(axis=0))
-    ones = np.ones((1, len(logs)), dtype=np.int8)
+    if questions is not None:
+        # A crossing asks where the sum changes its sign, so sums of questions serve as well as means of rows.
+        gaps = by_question(gaps, questions).astype(np.int16)
+    ones = np.full((1, len(logs)), max(1, len(direct) // len(gaps)), dtype=gaps.dtype)
     drawn = _crossings(logs, cells_of(np.concatenate((gaps, ones, -ones))).draws(draws, seed))
     low, high = percentile_interval(drawn, level)
     return replace(

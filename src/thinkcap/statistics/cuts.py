@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, bools, chains, outcomes, share
+from thinkcap.statistics.arrays import Bools, Ints, bools, chains, outcomes, share
 from thinkcap.statistics.paired import McNemar, mcnemar
 
 
@@ -32,12 +32,14 @@ class CutAdvantage:
         return None if self.test is None else self.test.difference
 
 
-def _at_cut(cut: int, rows: Bools, extracted: Bools, continued: Bools) -> CutAdvantage:
+def _at_cut(cut: int, rows: Bools, extracted: Bools, continued: Bools, questions: Ints | None) -> CutAdvantage:
     n = int(rows.sum())
     if n == 0:
         return CutAdvantage(cut, 0, None, None, None)
     e, c = extracted[rows], continued[rows]
-    return CutAdvantage(cut, n, float(e.mean()), float(c.mean()), mcnemar(e, c))
+    return CutAdvantage(
+        cut, n, float(e.mean()), float(c.mean()), mcnemar(e, c, None if questions is None else questions[rows])
+    )
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ def conditional_advantage(
     ended: ArrayLike,
     extracted_right: ArrayLike,
     continued_right: ArrayLike,
+    questions: Ints | None = None,
 ) -> ConditionalAdvantage:
     """On L > tau, for each tau of `cuts`: where thinking was broken off, not the cap with the answer in it.
 
@@ -79,8 +82,8 @@ def conditional_advantage(
     last = alive[max(range(len(cuts)), key=lambda k: cuts[k])]
     columns = list(enumerate(cuts))
     return ConditionalAdvantage(
-        tuple(_at_cut(c, alive[k], extracted[:, k], continued[:, k]) for k, c in columns),
-        tuple(_at_cut(c, last, extracted[:, k], continued[:, k]) for k, c in columns),
+        tuple(_at_cut(c, alive[k], extracted[:, k], continued[:, k], questions) for k, c in columns),
+        tuple(_at_cut(c, last, extracted[:, k], continued[:, k], questions) for k, c in columns),
     )
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, aligned, bools, outcomes, share
+from thinkcap.statistics.arrays import Bools, Ints, outcomes, share
+from thinkcap.statistics.clusters import design_effect
 
 
 @dataclass(frozen=True)
@@ -97,29 +98,29 @@ class Tax:
     truncation_loss: float | None
     reasoning_gap: float | None
     reasoning_gap_se: float | None
-    """Of the same questions where they are paired: what both modes share does not count as noise."""
+    """Of the same questions: what both modes share does not count as noise."""
     regime: str
     """truncation (thinking is better where it ends), neutral (within one standard error), residual, undefined."""
-    same_subset: SameSubset | None
+    same_subset: SameSubset
 
 
-def tax(nothink_right: ArrayLike, think_ended: ArrayLike, think_right: ArrayLike, *, paired: bool = True) -> Tax:
-    """The tax and its two causes. `paired=False` when row i is not the same question in both modes."""
-    direct, done, good = bools(nothink_right), bools(think_ended), bools(think_right)
-    if len(direct) == 0:
-        raise DataError("no rows without thinking to compare with")
+def tax(
+    nothink_right: ArrayLike,
+    think_ended: ArrayLike,
+    think_right: ArrayLike,
+    questions: Ints | None = None,
+) -> Tax:
+    """The tax and its two causes: row i is the same question in both modes. `questions`: which rows share one."""
+    direct, done, good = outcomes(nothink=nothink_right, ended=think_ended, think=think_right)
     think = decompose(done, good)
-    a_nt = float(direct.mean())
-    same = None
-    if paired:
-        n = aligned(nothink=direct, think=good)
-        on_ended, on_cut = int((direct & done).sum()), int((direct & ~done).sum())
-        same = SameSubset(
-            ended=(on_ended - think.right_ended) / n,
-            cut=(on_cut - think.right_cut) / n,
-            nothink_on_ended=share(on_ended, think.ended),
-            nothink_on_cut=share(on_cut, think.cut),
-        )
+    a_nt, n = float(direct.mean()), len(direct)
+    on_ended, on_cut = int((direct & done).sum()), int((direct & ~done).sum())
+    same = SameSubset(
+        ended=(on_ended - think.right_ended) / n,
+        cut=(on_cut - think.right_cut) / n,
+        nothink_on_ended=share(on_ended, think.ended),
+        nothink_on_cut=share(on_cut, think.cut),
+    )
     a_c, a_t, f = think.alpha_c, think.alpha_t, think.ended_share
     loss = gap = error = approx = None
     regime = "undefined"
@@ -128,12 +129,12 @@ def tax(nothink_right: ArrayLike, think_ended: ArrayLike, think_right: ArrayLike
         # Where every chain ended, nothing was truncated: the loss is 0 although a_t has no value.
         loss = (1 - f) * (a_c - a_t) if a_t is not None else 0.0
         gap = a_nt - a_c
-        error = _paired_error(direct, done, good) if paired else _unpaired_error(direct, done, good)
+        error = _gap_error(direct, done, good, questions)
         regime = "neutral" if abs(gap) <= error else ("truncation" if gap < 0 else "residual")
     return Tax(a_nt, think, a_nt - think.accuracy, approx, loss, gap, error, regime, same)
 
 
-def _paired_error(direct: Bools, done: Bools, good: Bools) -> float:
+def _gap_error(direct: Bools, done: Bools, good: Bools, questions: Ints | None) -> float:
     """Standard error of A_nt - a_c where both come from the same questions (delta method).
 
     Two imagined questions whose chains ended, one right only directly and one right only by thinking, join the
@@ -141,12 +142,8 @@ def _paired_error(direct: Bools, done: Bools, good: Bools) -> float:
     """
     a, d, g = (np.append(column, pair) for column, pair in ((direct, (1, 0)), (done, (1, 1)), (good, (0, 1))))
     influence = a - d * (g - g[d > 0].mean()) / d.mean()
-    return float(influence.std() / math.sqrt(len(influence)))
-
-
-def _unpaired_error(direct: Bools, done: Bools, good: Bools) -> float:
-    a, c = np.append(direct, (1, 0)), np.append(good[done], (0, 1))
-    return math.sqrt(float(a.var() / len(a) + c.var() / len(c)))
+    effect = design_effect(influence[: len(direct)], questions)
+    return float(influence.std() * math.sqrt(effect / len(influence)))
 
 
 @dataclass(frozen=True)

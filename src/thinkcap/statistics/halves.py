@@ -14,13 +14,18 @@ lengths, a_c or eps of the one half are not those of the other, the prediction i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, Floats, outcomes
+from thinkcap.statistics.arrays import Bools, Floats, Ints, outcomes
 from thinkcap.statistics.bootstrap import cells_of, percentile_interval
+from thinkcap.statistics.clusters import averaged
+
+_IMAGINED = np.array([[True, False, False, False], [False, False, True, False]])
+"""One question that only the split gets right, and one that only thinking does."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ def split_sample(
     split_ended: ArrayLike,
     coupled_right: ArrayLike,
     coupled_ended: ArrayLike,
+    questions: Ints | None = None,
     *,
     seed: int = 0,
     draws: int = 2000,
@@ -72,7 +78,8 @@ def split_sample(
     """All questions (or all that were thought about), the same in every column.
 
     `split_ended`: the chain ended within tau, so no answer pass was needed; `split_right`: right in the end.
-    `coupled_*`: thinking capped at tau + b_a. Halves by a seeded shuffle. None with fewer than four questions, or
+    `coupled_*`: thinking capped at tau + b_a. Halves by a seeded shuffle of the questions (`questions` says which
+    rows share one, None where none do). None with fewer than four questions, or
     where no chain ended between tau and the total: a_c then has no part in it and nothing could refute it.
     """
     columns = outcomes(
@@ -85,14 +92,19 @@ def split_sample(
         )
     if n < 4 or bool((columns[1] == columns[3]).all()):
         return None
-    order = np.random.default_rng(seed).permutation(n)
+    known, place = np.unique(np.arange(n) if questions is None else questions, return_inverse=True)
+    order = np.random.default_rng(seed).permutation(len(known))
     table = np.stack(columns, axis=1)
-    a, b = table[order[: n // 2]], table[order[n // 2 :]]
+    mine = np.isin(place, order[: len(known) // 2])
+    a, b = table[mine], table[~mine]
+    if len(a) == 0:
+        return None
     parts = parts_of(a)
     observed = float(b[:, 0].mean() - b[:, 2].mean())
     # Both gains with one imagined question each way, so that halves in which nothing differed are not certain.
-    drawn = _gains(_moments(_with_imagined(a)), draws, seed + 2)
-    shown = cells_of(_with_imagined(b)).draws(draws, seed + 1)
+    one, two = (None, None) if questions is None else (questions[mine], questions[~mine])
+    drawn = _gains(np.concatenate((averaged(_moments(a), one), _moments(_IMAGINED))), draws, seed + 2)
+    shown = cells_of(np.concatenate((averaged(b, two), _IMAGINED))).draws(draws, seed + 1)
     low, high = percentile_interval(shown[:, 0] - shown[:, 2] - drawn, level)
     return SplitSample(parts, parts.gain, observed, low, high, low <= 0 <= high)
 
@@ -118,11 +130,6 @@ def _parts(m: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     return first, total, ratio(m[..., 2], total), ratio(m[..., 3], 1 - total), ratio(m[..., 4], 1 - first)
 
 
-def _gains(moments: NDArray[np.int8], draws: int, seed: int) -> Floats:
+def _gains(moments: NDArray[Any], draws: int, seed: int) -> Floats:
     first, total, a_c, eps, pi_eta = _parts(cells_of(moments).draws(draws, seed))
     return np.asarray((1 - first) * pi_eta - (total - first) * a_c - (1 - total) * eps)
-
-
-def _with_imagined(rows: Bools) -> Bools:
-    won, lost = [True, False, False, False], [False, False, True, False]
-    return np.concatenate((rows, np.array([won, lost])))

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Floats, Ints, chains
+from thinkcap.statistics.clusters import design_effect_of_lengths
 from thinkcap.statistics.distributions import crossing, non_increasing, normal_above
 from thinkcap.statistics.precision import proportion
 
@@ -71,7 +72,9 @@ class Hazard:
         return None
 
 
-def hazard(lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: float = 0.95) -> Hazard:
+def hazard(
+    lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: float = 0.95, questions: Ints | None = None
+) -> Hazard:
     """Ends per token watched between edges, with bands: the likeliest constant chance in each bin.
 
     A chain was watched at every token up to its end or its cut, so a cut one loses nothing but its future.
@@ -79,6 +82,7 @@ def hazard(lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: fl
     spent, done = chains(lengths, ended)
     if len(edges) < 2 or list(edges) != sorted(set(edges)):
         raise DataError(f"a hazard needs at least two rising edges, got {list(edges)}")
+    effect = design_effect_of_lengths(spent, questions, level)
     bins = []
     for start, stop in pairwise(edges):
         reached = spent >= start
@@ -86,7 +90,7 @@ def hazard(lengths: ArrayLike, ended: ArrayLike, edges: Sequence[int], level: fl
         # The token at which a chain of length t ends is its t-th; there is no token 0.
         watched = int(np.maximum(np.minimum(spent[reached], stop - 1) - max(start, 1) + 1, 1).sum())
         risk = int(reached.sum())
-        share = proportion(died, watched, level) if risk else None
+        share = proportion(died, watched, level, effect) if risk else None
         rate = (None, None, None) if share is None else (share.value, share.low, share.high)
         bins.append(HazardBin(int(start), int(stop), risk, died, watched, *rate))
     return Hazard(tuple(bins), _non_increasing(bins))
@@ -118,7 +122,9 @@ class DecreasingTest:
     """Only chains longer than this were used, counted from there."""
 
 
-def decreasing(lengths: ArrayLike, ended: ArrayLike, beyond: int = 0) -> DecreasingTest | None:
+def decreasing(
+    lengths: ArrayLike, ended: ArrayLike, beyond: int = 0, questions: Ints | None = None
+) -> DecreasingTest | None:
     """None when fewer than five chains ended beyond the start: too few to say anything.
 
     `beyond` > 0 asks about the tail: chains have a minimum length, so the hazard first rises from 0.
@@ -137,10 +143,15 @@ def decreasing(lengths: ArrayLike, ended: ArrayLike, beyond: int = 0) -> Decreas
     t = np.concatenate((mid, values.astype(np.float64)))
     weight = np.concatenate((died, total - died)).astype(np.float64)
     dead = np.concatenate((died, np.zeros(len(died))))
-    return _weibull(t, weight, dead, deaths, int(kept.sum()), beyond)
+    shape, root = _weibull(t, weight, dead, deaths)
+    alike = design_effect_of_lengths(spent[kept], None if questions is None else questions[kept])
+    z = root / math.sqrt(alike)
+    return DecreasingTest(shape, z, normal_above(z), int(kept.sum()), int(deaths), beyond)
 
 
-def _weibull(t: Floats, weight: Floats, dead: Floats, deaths: float, n: int, beyond: int) -> DecreasingTest:
+def _weibull(t: Floats, weight: Floats, dead: Floats, deaths: float) -> tuple[float, float]:
+    """The shape, and the signed root of the likelihood ratio against a shape of 1."""
+
     logs = np.log(t)
     scale = float(logs.max())
     sum_logs = float((dead * logs).sum())
@@ -159,8 +170,7 @@ def _weibull(t: Floats, weight: Floats, dead: Floats, deaths: float, n: int, bey
 
     shape = crossing(score, 1e-3, 1e3)
     gain = max(0.0, 2 * (profile(shape) - profile(1.0)))
-    z = math.copysign(math.sqrt(gain), 1 - shape)
-    return DecreasingTest(shape, z, normal_above(z), n, int(deaths), beyond)
+    return shape, math.copysign(math.sqrt(gain), 1 - shape)
 
 
 def even_edges(lengths: Ints, bins: int = 12) -> list[int]:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
-from thinkcap.statistics.arrays import Bools, aligned, bools, counts, outcomes, share
+from thinkcap.statistics.arrays import Bools, Ints, aligned, bools, counts, outcomes, share
+from thinkcap.statistics.clusters import design_effect
 from thinkcap.statistics.hazard import Hazard
 from thinkcap.statistics.paired import McNemar, mcnemar
 from thinkcap.statistics.precision import mean_interval
@@ -155,6 +156,7 @@ def two_by_two(
     think_with: ArrayLike,
     nothink_without: ArrayLike,
     nothink_with: ArrayLike,
+    questions: Ints | None = None,
     *,
     level: float = 0.95,
 ) -> TwoByTwo:
@@ -164,6 +166,7 @@ def two_by_two(
     if n == 0:
         raise DataError("no rows in the 2x2")
     each = np.stack(cols, axis=1) @ np.array([1, -1, -1, 1])
-    low, high = mean_interval(each, -2, 2, level)
+    low, high = mean_interval(each, -2, 2, level, design_effect(each, questions, level))
     tw, tc, nw, nc = (int(c.sum()) for c in cols)
-    return TwoByTwo(n, tw, tc, nw, nc, float(each.mean()), low, high, mode_test=mcnemar(cols[3], cols[1]))
+    test = mcnemar(cols[3], cols[1], questions)
+    return TwoByTwo(n, tw, tc, nw, nc, float(each.mean()), low, high, mode_test=test)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import TypeVar
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import ConfigError, DataError
-from thinkcap.statistics.arrays import outcomes
+from thinkcap.statistics.arrays import Ints, outcomes
+from thinkcap.statistics.clusters import design_effect, flips
 from thinkcap.statistics.distributions import binomial, crossing, student_quantile
 
 Label = TypeVar("Label", bound=Hashable)
@@ -25,7 +26,7 @@ Label = TypeVar("Label", bound=Hashable)
 
 @dataclass(frozen=True)
 class McNemar:
-    """Exact two-sided McNemar on discordant pairs."""
+    """Exact two-sided McNemar on discordant pairs; the p is by questions where they have several rows."""
 
     n: int
     only_first: int
@@ -52,10 +53,15 @@ def mcnemar_counts(only_first: int, only_second: int, n: int) -> McNemar:
     return McNemar(n, only_first, only_second, p)
 
 
-def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
-    """Row i of both must be the same question."""
+def mcnemar(first: ArrayLike, second: ArrayLike, questions: Ints | None = None) -> McNemar:
+    """Row i of both must be the same question.
+
+    Where a question has several rows (`questions` says which), the counts are of rows and the p is of questions:
+    each is turned round as a whole.
+    """
     a, b = outcomes(first=first, second=second)
-    return mcnemar_counts(int((a & ~b).sum()), int((b & ~a).sum()), len(a))
+    found = mcnemar_counts(int((a & ~b).sum()), int((b & ~a).sum()), len(a))
+    return found if questions is None else replace(found, p=flips(a.astype(np.int8) - b, questions))
 
 
 @dataclass(frozen=True)
@@ -67,28 +73,32 @@ class PairedDifference:
     level: float
 
 
-def difference_interval(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
+def difference_interval(
+    first: ArrayLike, second: ArrayLike, questions: Ints | None = None, *, level: float = 0.95
+) -> tuple[float, float]:
     """Tango's score interval of the paired difference in accuracy, first minus second.
 
     It is never of zero width, however few pairs differ. Where the exact test does not reject at this level it is
     widened to 0, so that interval and p never disagree; it then covers more than it claims.
     """
-    return interval_of(mcnemar(first, second), level)
+    found = difference(first, second, "row", questions, level=level)
+    return found.low, found.high
 
 
-def interval_of(test: McNemar, level: float = 0.95) -> tuple[float, float]:
-    """The same from counts."""
-    b, c, n = test.only_first, test.only_second, test.n
+def interval_of(test: McNemar, level: float = 0.95, effect: float = 1.0) -> tuple[float, float]:
+    """The same from counts, of which `effect` are worth one."""
+    b, c, n = test.only_first / effect, test.only_second / effect, test.n / effect
     z = NormalDist().inv_cdf(0.5 + level / 2)
     seen = test.difference
     low = crossing(lambda d: _score(d, b, c, n) - z, -1.0, seen)
     high = crossing(lambda d: _score(d, b, c, n) + z, seen, 1.0)
     if test.p > 1 - level:
-        low, high = min(low, 0.0), max(high, 0.0)
-    return low, high
+        return min(low, 0.0), max(high, 0.0)
+    # Where the test rejects 0 so does the interval, though the score of questions of unequal weight may not.
+    return (max(low, 0.0), high) if seen > 0 else (low, min(high, 0.0))
 
 
-def _score(difference: float, b: int, c: int, n: int) -> float:
+def _score(difference: float, b: float, c: float, n: float) -> float:
     """Tango (1998): b - c less its expectation, over its standard error where this were the true difference."""
     linear = (2 * n - b + c) * difference - b - c
     root = math.sqrt(max(0.0, linear * linear + 8 * n * c * difference * (1 - difference)))
@@ -100,10 +110,13 @@ def _score(difference: float, b: int, c: int, n: int) -> float:
     return excess / math.sqrt(spread)
 
 
-def difference(first: ArrayLike, second: ArrayLike, matched_by: str, *, level: float = 0.95) -> PairedDifference:
+def difference(
+    first: ArrayLike, second: ArrayLike, matched_by: str, questions: Ints | None = None, *, level: float = 0.95
+) -> PairedDifference:
     """Test and interval of rows that somebody has already matched, and says how."""
-    test = mcnemar(first, second)
-    return PairedDifference(test, matched_by, *interval_of(test, level), level)
+    test = mcnemar(first, second, questions)
+    effect = design_effect(np.asarray(first, dtype=np.int8) - np.asarray(second, dtype=np.int8), questions, level)
+    return PairedDifference(test, matched_by, *interval_of(test, level, effect), level)
 
 
 def mean_difference(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from thinkcap.core.errors import DataError
 from thinkcap.statistics.arrays import Bools, Floats, Ints, chains
+from thinkcap.statistics.clusters import design_effect_of_lengths
 from thinkcap.statistics.distributions import beta_quantile, normal_above
 from thinkcap.statistics.precision import FEW
 
@@ -42,6 +43,8 @@ class Survival:
     level: float
     early: Floats
     """Lengths at which chains were cut before any had ended, rising."""
+    effect: float = 1.0
+    """So many chains are worth one in the bands, where several are of one question."""
 
     def at(self, length: float) -> float:
         """F(length) = estimated P(L <= length)."""
@@ -60,7 +63,7 @@ class Survival:
     def _none_ended(self, length: float) -> float:
         """Upper end where 0 of the chains that were watched beyond `length` had ended: exact for a share."""
         watched = self.n - int(np.searchsorted(self.early, length, side="left"))
-        return 1.0 if watched == 0 else 1 - ((1 - self.level) / 2) ** (1 / watched)
+        return 1.0 if watched == 0 else 1 - ((1 - self.level) / 2) ** (self.effect / watched)
 
     def steps(self, most: int) -> Ints:
         """Indices of at most so many steps, spread evenly and both ends among them: enough for a picture."""
@@ -89,8 +92,10 @@ def _first(lengths: Floats, share: Floats, q: float) -> float | None:
     return float(lengths[reached[0]]) if reached.size else None
 
 
-def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survival:
+def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95, questions: Ints | None = None) -> Survival:
     """Kaplan-Meier with log-log bands (Greenwood), widened where few chains have ended or are left.
+
+    `questions` says which chains are of the same question; None where none are.
 
     Why log-log: linear Greenwood bands leave [0, 1] and undercover in the tails, where budgets are chosen.
     """
@@ -98,37 +103,38 @@ def survival(lengths: ArrayLike, ended: ArrayLike, level: float = 0.95) -> Survi
     n = len(spent)
     if n == 0:
         raise DataError("no chains to measure: the length column is empty")
+    effect = design_effect_of_lengths(spent, questions, level)
     events = int(done.sum())
     last = float(spent.max())
     if events == 0:
         empty = np.zeros(0)
         none = empty.astype(np.int64)
         early = np.sort(spent).astype(np.float64)
-        return Survival(empty, empty, empty, empty, none, none, n, n, last, level, early)
+        return Survival(empty, empty, empty, empty, none, none, n, n, last, level, early, effect)
     values, risk, died = _life_table(spent, done)
     only = died > 0
     times, risk, died = values[only], risk[only], died[only]
     share = np.asarray(1 - np.cumprod(1 - died / risk), dtype=np.float64)
-    low, high = _log_log(share, risk, died, level)
-    low, high = _careful(share, low, high, risk, died, level)
+    low, high = _log_log(share, risk, died, level, effect)
+    low, high = _careful(share, low, high, risk, died, level, effect)
     if share[-1] >= 1 - _TINY:
-        low[-1], high[-1] = _all_ended(share, low, risk, level), 1.0
+        low[-1], high[-1] = _all_ended(share, low, risk, level, effect), 1.0
     early = np.sort(spent[spent < times[0]]).astype(np.float64)
-    return Survival(times, share, low, high, risk, died, n, n - events, last, level, early)
+    return Survival(times, share, low, high, risk, died, n, n - events, last, level, early, effect)
 
 
-def _log_log(share: Floats, risk: Ints, died: Ints, level: float) -> tuple[Floats, Floats]:
+def _log_log(share: Floats, risk: Ints, died: Ints, level: float, effect: float) -> tuple[Floats, Floats]:
     """Bands on the scale of log(-log(1 - F)); without a value where all have ended, which is filled in later."""
     z = NormalDist().inv_cdf(0.5 + level / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.log1p(-share)
-        spread = np.sqrt(np.cumsum(died / (risk * (risk - died)))) / np.abs(inner)
+        spread = np.sqrt(effect * np.cumsum(died / (risk * (risk - died)))) / np.abs(inner)
         middle = np.log(-inner)
         return 1 - np.exp(-np.exp(middle - z * spread)), 1 - np.exp(-np.exp(middle + z * spread))
 
 
 def _careful(
-    share: Floats, low: Floats, high: Floats, risk: Ints, died: Ints, level: float
+    share: Floats, low: Floats, high: Floats, risk: Ints, died: Ints, level: float, effect: float
 ) -> tuple[Floats, Floats]:
     """Widened to the exact interval of a share where at most ten ends have been seen or at most ten chains remain.
 
@@ -138,7 +144,7 @@ def _careful(
     low, high = low.copy(), high.copy()
     inner = np.flatnonzero(share < 1 - _TINY)
     greenwood = np.cumsum(died[inner] / (risk[inner] * (risk[inner] - died[inner])))
-    n = share[inner] / ((1 - share[inner]) * greenwood)
+    n = share[inner] / ((1 - share[inner]) * greenwood * effect)
     # Counts that are whole but for the last digits are whole: so the same few quantiles serve every curve.
     ended, left = np.round(n * share[inner], 9), np.round(n * (1 - share[inner]), 9)
     few = np.minimum(ended, left) <= FEW + 0.5
@@ -152,13 +158,13 @@ def _careful(
     return low, high
 
 
-def _all_ended(share: Floats, low: Floats, risk: Ints, level: float) -> float:
+def _all_ended(share: Floats, low: Floats, risk: Ints, level: float, effect: float) -> float:
     """Lower end at F = 1, where log-log has no value: exact for k of k chains, k the number that censoring left.
 
     Without censoring k is n; with it, those at risk are counted as the share of all that they stand for.
     """
     before = 1 - share[-2] if len(share) > 1 else 1.0
-    counted = risk[-1] / before
+    counted = risk[-1] / (before * effect)
     return max(float(low[-2]) if len(low) > 1 else 0.0, float(((1 - level) / 2) ** (1 / counted)))
 
 
@@ -187,9 +193,13 @@ class LengthComparison:
 
 
 def compare(
-    first_lengths: ArrayLike, first_ended: ArrayLike, second_lengths: ArrayLike, second_ended: ArrayLike
+    first_lengths: ArrayLike,
+    first_ended: ArrayLike,
+    second_lengths: ArrayLike,
+    second_ended: ArrayLike,
+    effect: float = 1.0,
 ) -> LengthComparison:
-    """Stochastic dominance of two Kaplan-Meier curves with the log-rank test."""
+    """Stochastic dominance of two Kaplan-Meier curves with the log-rank test; `effect` chains are worth one."""
     a_len, a_end = chains(first_lengths, first_ended)
     b_len, b_end = chains(second_lengths, second_ended)
     if not a_end.any() or not b_end.any():
@@ -199,7 +209,7 @@ def compare(
     grid = np.union1d(a.lengths, b.lengths)
     grid = grid[grid <= until]
     gap = np.array([a.at(t) - b.at(t) for t in grid]) if grid.size else np.zeros(1)
-    z = _log_rank(a_len, a_end, b_len, b_end)
+    z = _log_rank(a_len, a_end, b_len, b_end) / math.sqrt(effect)
     violation = max(0.0, float(-gap.min()))
     return LengthComparison(
         until=until,

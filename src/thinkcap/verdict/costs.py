@@ -82,7 +82,7 @@ def _loss(row: AtBudget, *, detail: bool) -> Sentence:
     figures["cut_share"] = 1 - row.tax.think.ended_share
     text += f". {percent(figures['cut_share'])} of chains are cut"
     same = row.tax.same_subset
-    if same is not None and found.clear:
+    if found.clear:
         figures |= {"where_cut": -same.cut, "where_ended": -same.ended}
         text += f": thinking {_change(-same.cut)} on those questions and {_change(-same.ended)} on the others"
     return Sentence(text + ".", figures, detail=detail)

@@ -68,7 +68,7 @@ def say(found: Diagnosis) -> Spoken:
     sentences += _about("Not compared", refusals(found.refused))
     notes = [*found.notes, *elsewhere(found.elsewhere)]
     if found.pooled_seeds:
-        notes.append("several seeds per question are pooled; intervals treat them as independent")
+        notes.append("several seeds of a question are pooled; tests and intervals count questions, not answers")
     return Spoken("\n".join(heads), tuple(advice), tuple(sentences), tuple(dict.fromkeys(notes)))
 
 

@@ -25,6 +25,7 @@ from thinkcap.policies.methods import explained
 from thinkcap.report.explorer.answers import Axes, StageSymbols, answer, code
 from thinkcap.report.explorer.page import SHARD, ordered, question_list
 from thinkcap.report.explorer.views import shown_cell
+from thinkcap.statistics.precision import proportion
 from thinkcap.study.config import StudyConfig
 from thinkcap.study.listing import state_of
 from thinkcap.study.progress import noted
@@ -61,22 +62,25 @@ class _Kept(msgspec.Struct, frozen=True, gc=False):
 class _Counts:
     def __init__(self) -> None:
         self.by = dict.fromkeys("rwuf", 0)
-        self.tokens = self.trials = self.ended = 0
+        self.tokens = self.trials = self.ended = self.questions = 0
 
-    def add(self, row: _Kept, sign: int) -> None:
+    def add(self, row: _Kept, sign: int, first: bool) -> None:
         letter = row.code.lower()
         self.by[letter] += sign
         if letter != "f":
             self.tokens += sign * row.tokens
             self.trials += sign * row.trials
             self.ended += sign * (row.code == letter)
+            self.questions += sign * first
 
     def shown(self, budget: int) -> list[Any] | None:
         n = self.by["r"] + self.by["w"] + self.by["u"]
         if not n:
             return None
+        # While rows come in, all answers to a question count as one; how alike they are is seen at the end.
+        found = proportion(self.by["r"], n, effect=n / max(1, min(n, self.questions)))
         return shown_cell(
-            self.by["r"], n, self.by["f"], self.by["u"], tokens=self.tokens / n, ended=self.ended / n,
+            found, self.by["f"], self.by["u"], tokens=self.tokens / n, ended=self.ended / n,
             claimed=(self.tokens - self.trials) / n, budget=budget,
         )  # fmt: skip
 
@@ -134,13 +138,13 @@ class Following:
             len(line),
         )
         counts = self._cells[row.task, row.policy, row.budget]
+        _, seed = self._questions.setdefault((row.task, row.question), (row.group, row.seed))
         if (old := self._rows.get(row.key)) is not None:
-            counts.add(old, -1)
-        counts.add(kept, 1)
+            counts.add(old, -1, row.seed == seed)
+        counts.add(kept, 1, row.seed == seed)
         self._rows[row.key] = kept
         self._seen_axes[0][row.policy] = None
         self._seen_axes[1].add(row.budget)
-        _, seed = self._questions.setdefault((row.task, row.question), (row.group, row.seed))
         if row.seed == seed:
             news = (row.task, row.question, row.group, row.policy, row.budget, letter, kept.stage)
             self._news.append(news)

@@ -94,7 +94,9 @@ def pair_table(nothink: Arm, think: Arm) -> Statistics:
     if event is None:
         return {
             f"b{think.budget}.tax_pp": percent(float(direct.right.mean() - thought.right.mean())),
-            f"b{think.budget}.mcnemar_nothink_vs_think": test(mcnemar(direct.right, thought.right)),
+            f"b{think.budget}.mcnemar_nothink_vs_think": test(
+                mcnemar(direct.right, thought.right, direct.repeats)
+            ),
         }
     by = "lt_b" if thought.criterion == COUNTED else "ended"
     cost = tax(direct.right, event, thought.right)
@@ -107,7 +109,6 @@ def pair_table(nothink: Arm, think: Arm) -> Statistics:
         table["TL_RR_undefined"] = True
     else:
         table |= {"TL_pp": percent(cost.truncation_loss), "RR_pp": percent(cost.reasoning_gap)}
-    assert cost.same_subset is not None
     table["same_subset_pp"] = [percent(cost.same_subset.ended), percent(cost.same_subset.cut)]
     if a_c is not None:
         table["F_star_exact"] = rounded(needed_share(cost.nothink_accuracy, a_c, a_t))

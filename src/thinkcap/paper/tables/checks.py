@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 
 from thinkcap.diagnose.findings import summary
 from thinkcap.diagnose.pairs import matched_by
-from thinkcap.report.tables.modes import ShownBudgets, accuracy, ci
+from thinkcap.report.tables.modes import ShownBudgets, ci
 from thinkcap.report.tables.select import ModelTask, same_questions
 from thinkcap.report.tables.table import BLANK, TableRow, columns, not_run
 
@@ -24,7 +24,7 @@ def by_seed(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
         mine = sorted((a for a in iris if a.name == name), key=lambda a: a.seed or 0)
         pairs = [(a.seed, a, b) for a in mine for b in town if a.seed == b.seed and matched_by(a, b) is not None]
         for seed, one, two in pairs:
-            a, b = (accuracy(x) for x in (one, two))
+            a, b = one.accuracy, two.accuracy
             spent = [float(x.tokens.mean()) if x.tokens is not None else None for x in (one, two)]
             gain = (a.value or 0) - (b.value or 0)
             cells = (f"{seed} ({name})", one.n, a.value, ci(a), b.value, ci(b), gain, *spent)

@@ -10,7 +10,6 @@ from thinkcap.logs import Arm
 from thinkcap.logs.formats.study import provenance_fields
 from thinkcap.report.material import Material, StudyRun
 from thinkcap.report.tables.select import ModelTask
-from thinkcap.statistics.precision import proportion
 from thinkcap.verdict.runs import made_on
 
 
@@ -21,7 +20,7 @@ def compared(material: Material, run: StudyRun, other: StudyRun) -> dict[str, An
     for (one, two), outcome in zip(pairs, tested([(b, a) for a, b in pairs]), strict=True):
         cell: dict[str, Any] = {"task": one.task, "policy": one.method, "budget": one.budget}
         for name, arm in (("first", one), ("second", two)):
-            found = proportion(int(arm.right.sum()), arm.n)
+            found = arm.accuracy
             cell[name] = [found.k, found.n, found.value, found.low, found.high]
         if isinstance(outcome, DataError):
             cell["refused"] = str(outcome)

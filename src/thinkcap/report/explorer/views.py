@@ -17,7 +17,7 @@ from thinkcap.statistics.decompose import tax
 from thinkcap.statistics.frontier import frontier
 from thinkcap.statistics.hazard import FEW
 from thinkcap.statistics.paired import difference
-from thinkcap.statistics.precision import proportion
+from thinkcap.statistics.precision import Proportion
 from thinkcap.statistics.survival import survival
 
 _MOST_STEPS = 240
@@ -62,13 +62,12 @@ def _cell(arm: Arm) -> list[float | int | None]:
     trials = arm.extra.get("trial_tokens")
     claimed = tokens if tokens is None or trials is None else tokens - float(trials.mean())
     ended = float(arm.ended.mean()) if arm.ended is not None else None
-    counts = (int(arm.right.sum()), arm.n, arm.failed, arm.unreadable)
+    counts = (arm.accuracy, arm.failed, arm.unreadable)
     return shown_cell(*counts, tokens=tokens, claimed=claimed, ended=ended, budget=arm.budget)
 
 
 def shown_cell(
-    right: int,
-    n: int,
+    found: Proportion,
     failed: int,
     unreadable: int,
     *,
@@ -78,10 +77,9 @@ def shown_cell(
     budget: int | None,
 ) -> list[float | int | None]:
     """right, n, accuracy, low, high, mean tokens, ended, used, failed, unreadable, mean tokens without trials"""
-    share = proportion(right, n)
     used = tokens / budget if tokens is not None and budget else None
-    shares = [_short(v) for v in (share.value, share.low, share.high, tokens, ended, used)]
-    return [right, n, *shares, failed, unreadable, _short(claimed)]
+    shares = [_short(v) for v in (found.value, found.low, found.high, tokens, ended, used)]
+    return [found.k, found.n, *shares, failed, unreadable, _short(claimed)]
 
 
 def _short(value: float | None) -> float | None:
@@ -98,8 +96,8 @@ def _loss(nothink: Arm | None, think: Arm | None) -> list[float | None] | None:
         return None
     if direct.n == 0:
         return None
-    gap = difference(direct.right, thought.right, how)
-    cost = tax(direct.right, thought.ends, thought.right)
+    gap = difference(direct.right, thought.right, how, direct.repeats)
+    cost = tax(direct.right, thought.ends, thought.right, direct.repeats)
     parts = (cost.tax, gap.low, gap.high, cost.truncation_loss, cost.reasoning_gap, 1 - cost.think.ended_share)
     return [_short(v) for v in parts]
 
@@ -111,7 +109,7 @@ def _lengths(group: ModelTask) -> dict[str, Any] | None:
     arm = thinking[max(thinking)]
     if arm.n == 0 or not arm.ends.any():
         return None
-    curve = survival(arm.lengths, arm.ends)
+    curve = survival(arm.lengths, arm.ends, questions=arm.repeats)
     steps = curve.steps(_MOST_STEPS)
     x = [0, *(int(v) for v in curve.lengths[steps])]
     shares = (curve.share, curve.high, curve.low)

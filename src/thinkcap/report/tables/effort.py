@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thinkcap.report.tables.modes import MODES, ShownBudgets, accuracy, budgets, ci
+from thinkcap.report.tables.modes import MODES, ShownBudgets, budgets, ci
 from thinkcap.report.tables.select import ModelTask, same_questions
 from thinkcap.report.tables.table import BLANK, TableRow, columns, not_run
 from thinkcap.statistics.frontier import frontier
@@ -22,7 +22,7 @@ def levels(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
             for name in (n for n in ("level", "group") if n in arm.extra):
                 marks = arm.extra[name].astype(str)
                 for mark in sorted(set(marks)):
-                    found = accuracy(arm.take(np.asarray(marks == mark)))
+                    found = arm.take(np.asarray(marks == mark)).accuracy
                     key = {"level": mark, "config": f"{mode}@{b}"}
                     rows.append(TableRow((mark, arm.name, b, found.n, found.value, ci(found)), key, (arm,)))
     return rows or [not_run(LEVELS, "level or group is not stored")]

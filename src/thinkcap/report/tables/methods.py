@@ -10,12 +10,12 @@ from thinkcap.diagnose.escalation import causes_of_failure
 from thinkcap.diagnose.findings import ArmSummary, summary
 from thinkcap.diagnose.pairs import matched_by
 from thinkcap.logs import Arm
-from thinkcap.report.tables.modes import ShownBudgets, accuracy, ci
+from thinkcap.report.tables.modes import ShownBudgets, ci
 from thinkcap.report.tables.select import ModelTask, escalated, same_questions, stages
 from thinkcap.report.tables.table import BLANK, TableRow, columns, not_run
 from thinkcap.statistics.arrays import share
 from thinkcap.statistics.paired import McNemar, holm, mcnemar
-from thinkcap.statistics.precision import Proportion, proportion
+from thinkcap.statistics.precision import Proportion
 
 
 def cap(arm: Arm) -> int | str:
@@ -85,8 +85,8 @@ def hard(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
         for arm in (town, *(a for a in answering if beside(a, town))):
             both = same_questions(town.take(sent), arm)
             if both is not None and both[0].n:
-                test = mcnemar(both[1].right, both[0].right) if arm is not town else None
-                shown.append((arm, accuracy(both[1]), test))
+                test = mcnemar(both[1].right, both[0].right, both[0].repeats) if arm is not town else None
+                shown.append((arm, both[1].accuracy, test))
     adjusted = holm({i: test.p for i, (_, _, test) in enumerate(shown) if test is not None})
     rows = []
     for i, (arm, found, test) in enumerate(shown):
@@ -129,8 +129,8 @@ def by_stage(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
         if stage is None:
             continue
         sizes = [int((stage == s).sum()) for s in (1, 2, 3)]
-        third = proportion(int(arm.right[stage == 3].sum()), sizes[2])
-        found = accuracy(arm)
+        third = arm.take(stage == 3).accuracy
+        found = arm.accuracy
         sent = sizes[1] + sizes[2]
         budget = arm.stages.think
         cells = (arm.name, str(budget or "share of the cap"), arm.n, found.value, ci(found), *sizes)

@@ -15,7 +15,7 @@ from thinkcap.logs import COUNTED, Arm
 from thinkcap.report.tables.select import ModelTask, same_questions
 from thinkcap.report.tables.table import BLANK, NOT_RUN, TableRow, columns, not_run
 from thinkcap.statistics.decompose import decompose, tax
-from thinkcap.statistics.precision import Proportion, proportion
+from thinkcap.statistics.precision import Proportion
 from thinkcap.statistics.predict import held_out
 from thinkcap.statistics.survival import survival
 
@@ -34,10 +34,6 @@ def budgets(chosen: ShownBudgets, *series: dict[int, Arm]) -> list[int]:
 
 def ci(found: Proportion) -> tuple[float | None, float | None]:
     return found.low, found.high
-
-
-def accuracy(arm: Arm) -> Proportion:
-    return proportion(int(arm.right.sum()), arm.n)
 
 
 SWEEP = columns(
@@ -92,11 +88,11 @@ def gaps(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
             used = tuple(a for a in arms if a is not None)
             shown: list[Any] = [group.task, b, max((a.n for a in used), default=NOT_RUN)]
             for arm in arms:
-                shown += [NOT_RUN, NOT_RUN] if arm is None else [accuracy(arm).value, ci(accuracy(arm))]
+                shown += [NOT_RUN, NOT_RUN] if arm is None else [arm.accuracy.value, ci(arm.accuracy)]
             rows.append(replace(not_run(GAPS, *shown, key=key), arms=used))
             continue
         (one, two), made = found
-        a, c = accuracy(one), accuracy(two)
+        a, c = one.accuracy, two.accuracy
         test = made.result.test
         ratio = None
         if one.tokens is not None and two.tokens is not None and one.tokens.mean() > 0:
@@ -139,7 +135,7 @@ def causes(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
         if both is None:
             cells += [NOT_RUN] * 4
         else:
-            cost = tax(both[0].right, both[1].ends, both[1].right)
+            cost = tax(both[0].right, both[1].ends, both[1].right, both[0].repeats)
             cells += [cost.tax, cost.truncation_loss, cost.reasoning_gap, cost.regime]
         rows.append(TableRow(tuple(cells), key, (arm,)))
     return rows

@@ -20,7 +20,7 @@ def both_modes(group: ModelTask) -> tuple[dict[int, Arm], dict[int, Arm]] | None
 
 
 def cascades(group: ModelTask) -> dict[tuple[int, int], Routing]:
-    return replayed(group.series("nothink"), group.series("think"))
+    return {at: made for at, (made, _) in replayed(group.series("nothink"), group.series("think")).items()}
 
 
 def cascade_row(first: int, second: int, found: Routing, arms: tuple[Arm, ...]) -> TableRow:
