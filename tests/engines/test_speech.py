@@ -64,9 +64,32 @@ async def test_a_hidden_template_is_seen_through_its_renderings() -> None:
     assert (speech.opens, speech.closes) == (True, True)
     always = await found_dialect("", render=rendering("<think>\n", "<think>\n"), model="nobody")
     assert always.thinking == "always"
+    own = await found_dialect(
+        "", render=rendering("<|muse_think|>", "<|muse_think|><|/muse_think|>"), model="nobody"
+    )
+    assert (own.open_tag, own.close_tag, own.off_writes) == (
+        "<|muse_think|>",
+        "<|/muse_think|>",
+        "<|muse_think|><|/muse_think|>",
+    )
+    bare = await found_dialect("", render=rendering("", "[/THINK]"), model="nobody")
+    assert (bare.open_tag, bare.off_writes, bare.prompt_opens_when_on) == ("[THINK]", "[/THINK]", False)
     silent = rendering("", "")
     assert (await found_dialect("", render=silent, model="openai/gpt-oss-20b")).name == "gpt-oss"
     assert not (await found_dialect("", render=silent, model="nobody")).thinks
+
+
+async def test_a_models_name_adds_to_what_its_prompts_show() -> None:
+    empty = rendering("", "\n<think></think>")
+    glm = await found_dialect("", render=empty, model="zai-org/GLM-4.6")
+    assert (glm.name, glm.found_by, glm.open) == ("glm-4.5", "rendering and model name", "\n<think>")
+    assert glm.off_writes == "<think></think>"
+    by_effort = await found_dialect(
+        "", render=rendering("<|think:start|>", "<|think:start|>"), model="Solar-Open-2"
+    )
+    assert (by_effort.off, by_effort.thinking) == ({"reasoning_effort": "none"}, "switch")
+    other = await found_dialect("", render=rendering("<thought>", "<thought></thought>"), model="Qwen/Qwen3-8B")
+    assert (other.open_tag, other.found_by) == ("<thought>", "rendering")
 
 
 async def test_a_word_in_a_message_turns_it_off() -> None:

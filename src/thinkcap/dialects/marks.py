@@ -61,22 +61,23 @@ def _word(text: str) -> re.Pattern[str]:
 
 
 def pairs(opening: str, closing: str) -> bool:
-    return closing_of(opening) == closing
+    slashed = re.match(r"[^\w\s]+/", closing) is not None and opening_of(closing) == opening
+    return slashed or closing_of(opening) == closing
 
 
 def closes(end: str) -> bool:
     """Whether a prompt's end has a thought that is over."""
-    last = _last(end)
+    last = last_mark(end)
     return bool(THINKS.search(last)) and pairs(opening_of(last) or "", last)
 
 
 def opens(end: str) -> bool:
     """Whether a prompt's end begins a thought."""
-    last = _last(end)
+    last = last_mark(end)
     return bool(THINKS.search(last)) and not closes(end)
 
 
-def _last(end: str) -> str:
+def last_mark(end: str) -> str:
     """The mark that nothing follows."""
     return next((m[0] for m in MARK.finditer(end) if not end[m.end() :].strip()), "")
 

@@ -21,7 +21,7 @@ from thinkcap.core.errors import ConfigError, EngineGarbled, EngineRefused, Unsu
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import GREEDY, Mode, Question, Request
-from thinkcap.dialects import Dialect, chosen, default_template, of_model, of_show, recognised
+from thinkcap.dialects import COMMON, Dialect, chosen, default_template, of_model, of_show, recognised
 from thinkcap.engines.calling import llama_server_calls, vllm_calls
 from thinkcap.engines.canary import Watched
 from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField
@@ -30,7 +30,7 @@ from thinkcap.engines.fleet import Fleet
 from thinkcap.engines.llama_server import HOLDS as LLAMA_HOLDS
 from thinkcap.engines.llama_server import LlamaServer
 from thinkcap.engines.retry import RetryPolicy, key_for
-from thinkcap.engines.speech import COMMON, NothinkBy, Speech, check_nothink_by, found_dialect
+from thinkcap.engines.speech import NothinkBy, Speech, check_nothink_by, found_dialect
 from thinkcap.engines.vllm import DERENDER, VllmServer
 from thinkcap.engines.vllm import HOLDS as VLLM_HOLDS
 

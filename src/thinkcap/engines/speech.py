@@ -20,21 +20,13 @@ from thinkcap.core.errors import ConfigError, DataError, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import EMPTY, Message, Mode, Request, Span
-from thinkcap.dialects import QWEN, Dialect, chosen, of_model, of_template
+from thinkcap.dialects import COMMON, QWEN, Dialect, chosen, of_model, of_prompts, of_template
 
 NothinkBy = Literal["auto", "native", "block", "prompt"]
 Render = Callable[[Sequence[Message], Mapping[str, Any]], Awaitable[str]]
 """Messages and template switches in, the text the model would read out."""
 
 _GREETING = ({"role": "user", "content": "Hi"},)
-COMMON = replace(
-    QWEN,
-    on={"enable_thinking": True, "thinking": True},
-    off={"enable_thinking": False, "thinking": False},
-    name="",
-    found_by="the commonest marks",
-)
-"""For servers that show nothing: the names most templates have for the switch, and what most models write."""
 _read_template = lru_cache(maxsize=64)(of_template)
 
 
@@ -54,10 +46,8 @@ async def found_dialect(
         known = None if read.thinks else of_model(model)
         # A template may know of thoughts only to cut them out of earlier turns; the name says who writes them.
         return known if known and known.close_tag and known.close_tag in template else read
-    shown = await _rendered(render) if render else None
-    if shown and shown.found_by == "rendering":
-        return shown
-    return of_model(model) or shown or Dialect(on={}, off_writes="", found_by="nothing shown", name="none")
+    shown = await _rendered(render, model) if render else of_model(model)
+    return shown or Dialect(on={}, off_writes="", found_by="nothing shown", name="none")
 
 
 async def _read(template: str) -> Dialect | None:
@@ -68,20 +58,20 @@ async def _read(template: str) -> Dialect | None:
         return None
 
 
-async def _rendered(render: Render) -> Dialect | None:
-    """For a server that hides its template but renders it: the commonest switches and the commonest marks."""
-    on = await render(_GREETING, COMMON.switches("think"))
-    off = await render(_GREETING, COMMON.switches("nothink"))
-    opens = on.rstrip().endswith("<think>")
-    closes = off.rstrip().endswith("</think>")
-    if on == off:
-        always = replace(COMMON, thinking="always", on={}, off=None, off_writes=None, found_by="rendering")
-        return replace(always, prompt_opens_when_on=True) if opens else None
-    switched = replace(COMMON, prompt_opens_when_on=opens, off_writes="")
-    if closes:
-        bare = off.rstrip().removesuffix("</think>").rstrip().endswith("<think>")
-        switched = replace(switched, off_writes=QWEN.off_writes if bare else "</think>")
-    return replace(switched, found_by="rendering") if opens or closes else switched
+async def _rendered(render: Render, model: str) -> Dialect | None:
+    """For a server that hides its template but renders it: what prompts end with under the commonest switches."""
+    shown = of_prompts(*[await render(_GREETING, COMMON.switches(mode)) for mode in get_args(Mode)])
+    known = of_model(model)
+    if shown is None or shown.found_by != "rendering":
+        return known or shown
+    if known is None or (known.open_tag, known.close_tag) != (shown.open_tag, shown.close_tag):
+        return shown
+    # The model's name adds what no prompt shows: how it lays out marks, wraps answers and calls tools.
+    known = replace(known, prompt_opens_when_on=shown.prompt_opens_when_on, found_by="rendering and model name")
+    if shown.thinking != "switch":
+        # If it can be turned off, the switch has another name, which the model's name knows.
+        return known
+    return replace(known, thinking="switch", on=shown.on, off=shown.off, off_writes=shown.off_writes)
 
 
 @dataclass(frozen=True)
