@@ -162,6 +162,13 @@ SUITES = (
         "docs/clients.md",
     ),
     Suite(
+        "tools",
+        "a real model behind llama.cpp's server thinks within its budget, calls tools and uses their results",
+        "-m pytest -q -m campaign --timeout 3600 tests/servers/test_tools_by_ids.py",
+        60,
+        "docs/clients.md",
+    ),
+    Suite(
         "tests",
         "tests marked `campaign`: kills, chaos, large samples",
         "-m pytest -q -m 'campaign and not servers' --timeout 3600 tests",

@@ -238,6 +238,9 @@ def test_upstream_errors_are_openai_errors_without_addresses(client: Client, str
     assert "bad grammar" in reply.json()["error"]["message"]
 
 
+F: dict[str, Any] = {"type": "function", "function": {"name": "f"}}
+
+
 @pytest.mark.parametrize(
     ("change", "code", "words"),
     [
@@ -265,7 +268,11 @@ def test_upstream_errors_are_openai_errors_without_addresses(client: Client, str
         ({"thinkcap": {"policy": "gate(otherwise=iris(frist=9))", "kind": "number"}}, "invalid_value", "'first'"),
         ({"thinkcap": {"policy": "stop(table=/etc/passwd)"}}, "invalid_value", "no files"),
         ({"model": "scripted+iris", "thinkcap": {"policy": "town"}}, "invalid_value", "town"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "unsupported", "tools"),
+        ({"tools": [F]}, "unsupported", "tools"),
+        ({"tool_choice": "required"}, "invalid_value", "tool_choice needs tools"),
+        ({"tools": [F], "tool_choice": "always"}, "invalid_value", "'always'; wanted none, auto, required"),
+        ({"tools": [F], "tool_choice": {"type": "allowed_tools"}}, "invalid_value", "allowed_tools"),
+        ({"tools": [F], "tool_choice": {**F, "function": {"name": "g"}}}, "invalid_value", "'g'; wanted"),
         ({"response_format": {"type": "json_object"}}, "unsupported", "response_format"),
         ({"response_format": {"type": "json_schema"}}, "invalid_value", "schema"),
         ({"top_logprobs": 2}, "invalid_value", "logprobs"),

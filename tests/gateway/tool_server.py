@@ -94,7 +94,8 @@ class ToolServer:
         """llama.cpp's `/completion` and vLLM's `/v1/completions`."""
         prompt = decode(body["prompt"])
         limit = body.get("n_predict", body.get("max_tokens"))
-        ids, stopped = self._written(prompt, limit, body.get("stop") or [])
+        bound = body.get("grammar") or (body.get("structured_outputs") or {}).get("grammar")
+        ids, stopped = self._written(prompt, limit, body.get("stop") or [], grammar=bound)
         ended = bool(ids) and ids[-1] == END
         text = decode(ids)
         for word in [stopped] if stopped else []:
@@ -148,12 +149,12 @@ class ToolServer:
         await _events(send, [*events, {"model": "m", "choices": [], "usage": usage}])
 
     def _written(
-        self, prompt: str, limit: int, stops: list[str], budget: int | None = None
+        self, prompt: str, limit: int, stops: list[str], budget: int | None = None, grammar: str | None = None
     ) -> tuple[list[int], str]:
         """Ids of the rest of the turn under its limit, and the word that stopped it."""
         self.turned.append(prompt)
         begun = prompt.rpartition("[assistant]")[2]
-        whole = self._turn(prompt, budget)
+        whole = self._turn(prompt, budget, grammar)
         thought = whole.partition(CLOSE)[0]
         if CLOSE in begun:
             rest = whole.partition(CLOSE)[2]
@@ -167,10 +168,12 @@ class ToolServer:
             return ids[: limit + self.over], ""
         return ids, stopped
 
-    def _turn(self, prompt: str, budget: int | None) -> str:
+    def _turn(self, prompt: str, budget: int | None, grammar: str | None) -> str:
         results = re.findall(r"\[tool\]([^\[]*)", prompt)
         if "[tools]" not in prompt:
             said = "Plain."
+        elif grammar:
+            said = self._forced(grammar, len(results))
         elif len(results) < self.turns:
             call = {"name": TOOL["function"]["name"], "arguments": {"step": len(results)}}
             said = f"<tool_call>{json.dumps(call)}</tool_call>"
@@ -178,6 +181,14 @@ class ToolServer:
             said = f"It says: {results[-1]}"
         thought = self.thought if budget is None else self.thought[:budget]
         return f"{OPEN}{thought}{CLOSE}{said}"
+
+    def _forced(self, grammar: str, step: int) -> str:
+        """A call in the form it is held to: a list of calls, or one tool's arguments."""
+        arguments = {"step": step}
+        name = TOOL["function"]["name"]
+        if name not in grammar:
+            return json.dumps(arguments)
+        return json.dumps([{"name": name, "arguments" if "arguments" in grammar else "parameters": arguments}])
 
     def _pieces(self, ids: list[int], text: str) -> list[tuple[str, list[int]]]:
         """Several tokens an event, the text they make with the last stretch of it."""

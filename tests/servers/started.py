@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markups import Markup, gguf_of, hf_of
@@ -101,7 +102,7 @@ def launch(
     return process, Server(kind, f"{base}/v1" + (f"#{name}" if name else ""), log)
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: subprocess.Popen[Any]) -> None:
     if process.poll() is not None:
         return
     os.killpg(process.pid, signal.SIGTERM)

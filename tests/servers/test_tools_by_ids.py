@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-import xllamacpp
 from markups import CALLING
-from running import Client, gateway_running
+from running import gateway_running
 from started import KEY, Server, launch, stop
-
-from thinkcap.engines.llamacpp import start_server
 
 BUDGET, CAP = 24, 200
 TOOL: dict[str, Any] = {
@@ -50,7 +49,6 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_thought_ends_at_its_budget_and_the_call_is_whole(served: Server, stream: bool) -> None:
-    """llama.cpp's grammar lets text come before a forced call, and this model writes nothing else."""
     messages: list[Any] = [{"role": "user", "content": "How many apples are in stock?"}]
     asked: Any = {"model": "m", "tools": [TOOL], "tool_choice": "required", "max_tokens": CAP, "temperature": 0}
     asked |= {"parallel_tool_calls": False, "extra_body": {"thinking_token_budget": BUDGET}}
@@ -64,9 +62,6 @@ def test_the_thought_ends_at_its_budget_and_the_call_is_whole(served: Server, st
             assert thought_of(message).strip()
             assert about["tokens"] == sum(stage["tokens"] for stage in about["stages"]) <= CAP
             assert later
-            if served.kind == "llama":
-                assert message["content"]
-                return
             (call,) = message["tool_calls"]
             assert call["function"]["name"] == "stock"
             assert json.loads(call["function"]["arguments"])["fruit"] in ("apples", "pears")
@@ -98,68 +93,84 @@ def streamed(client: openai.OpenAI, asked: Any) -> tuple[dict[str, Any], dict[st
 
 
 MODEL = os.environ.get("THINKCAP_TOOL_MODEL", "")
-STOCK = {"apples": "41", "pears": "17"}
-PUSHES = (8.0, 14.0, 20.0, 26.0)
-"""On the tag that opens a call; the smallest that makes one is taken."""
+PRICE: dict[str, Any] = {
+    "type": "function",
+    "function": {**TOOL["function"], "name": "price", "description": "What a kilogram of a fruit costs."},
+}
+ASKED = (
+    ("How many apples are in stock?", "stock", "apples", "41 apples in stock"),
+    ("What does a kilogram of pears cost?", "price", "pears", "17 crowns"),
+)
+"""What is asked, the call it needs, and what the tool says then."""
+OPENED = CALLING.template.replace("\\n\\n' }}{% endif %}", "\\n\\n' }}{% else %}{{- '<think>\\n' }}{% endif %}")
+"""The prompt opens the thought, as that of DeepSeek-R1 does: this model would not think by itself."""
+SHOP = (
+    "You are a shop assistant. Look up numbers with the functions. "
+    "When a result is there, answer the customer in a sentence with that number."
+)
+
+
+SERVING = """
+import signal, sys
+from pathlib import Path
+from thinkcap.engines.llamacpp import start_server
+plain = xllamacpp.CommonParams
+def templated():
+    made = plain()
+    made.chat_template = sys.argv[2]
+    return made
+xllamacpp.CommonParams = templated
+server = start_server(Path(sys.argv[1]), 2048, 1, 2, sys.argv[3])
+print(server.listening_address, flush=True)
+signal.pause()
+"""
 
 
 @pytest.fixture(scope="module")
-def instruct() -> Iterator[tuple[str, int]]:
-    """A real instruct model under a template that thinks and calls, and the token that opens a call."""
+def instruct() -> Iterator[str]:
+    """A real instruct model under a template that thinks and calls, in a process that a failed test can end."""
     if not MODEL:
         pytest.skip("THINKCAP_TOOL_MODEL names no GGUF of Qwen2.5-Coder-1.5B-Instruct or another that calls tools")
-    with pytest.MonkeyPatch.context() as patch:
-        params = xllamacpp.CommonParams
-
-        def templated() -> Any:
-            made = params()
-            made.chat_template = CALLING.template
-            return made
-
-        patch.setattr(xllamacpp, "CommonParams", templated)
-        server: list[Any] = [start_server(Path(MODEL), 2048, 1, 2, KEY)]
-        (tag,) = (
-            Client(server[0].listening_address, Authorization=f"Bearer {KEY}")
-            .post("/tokenize", json={"content": "<tool_call>", "parse_special": True})
-            .json()["tokens"]
-        )
-        yield f"{server[0].listening_address}/v1", tag
-        server.clear()
+    words = [sys.executable, "-c", SERVING, MODEL, OPENED, KEY]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            assert process.stdout is not None
+            yield f"{process.stdout.readline().strip()}/v1"
+        finally:
+            stop(process)
 
 
 @pytest.mark.campaign
-def test_a_real_model_calls_and_uses_the_results_in_a_conversation(
-    instruct: tuple[str, int], campaign: Any
-) -> None:
-    """Left to itself the model writes its calls in a code block, so the tag that opens one is pushed."""
-    url, tag = instruct
-    messages: list[Any] = []
-    asked: Any = {"model": "m", "tools": [TOOL], "temperature": 0, "extra_body": {"thinking_token_budget": 16}}
-    thought = calls = 0
-    with gateway_running([{"model": url, "name": "m"}], request_timeout_s=3600) as (address, _):
+def test_a_real_model_calls_and_uses_the_results_in_a_conversation(instruct: str, campaign: Any) -> None:
+    """Left to itself this model writes a call in a code block, which llama.cpp reads as text: calls are forced."""
+    messages: list[Any] = [{"role": "system", "content": SHOP}]
+    asked: Any = {"model": "m", "tools": [TOOL, PRICE], "temperature": 0, "max_tokens": CAP}
+    asked |= {"messages": messages, "extra_body": {"thinking_token_budget": BUDGET}}
+    thought: list[int] = []
+    with gateway_running([{"model": instruct, "name": "m"}], request_timeout_s=3600) as (address, _):
         client = openai.OpenAI(base_url=address, api_key="x", max_retries=0, timeout=3600)
 
-        def turn(**more: Any) -> dict[str, Any]:
-            nonlocal thought
-            about, message = whole(client, {**asked, "messages": messages, "max_tokens": 64, **more})
+        def turn(stream: bool, **more: Any) -> dict[str, Any]:
+            about, message = (streamed if stream else whole)(client, {**asked, **more})
+            print(about, message, flush=True)
             assert about["thought_held_by"] == "ids"
-            assert 0 < about["stages"][0]["reasoning_tokens"] <= 16
-            assert about["tokens"] <= 64
-            thought += about["stages"][0]["reasoning_tokens"]
+            thought.append(about["stages"][0]["reasoning_tokens"])
+            assert 0 < thought[-1] <= BUDGET
+            assert about["tokens"] == sum(stage["tokens"] for stage in about["stages"]) <= CAP
+            messages.append(message)
             return message
 
-        for fruit, number in STOCK.items():
-            messages.append({"role": "user", "content": f"How many {fruit} are in stock?"})
-            forced: Any = {"tool_choice": "required", "parallel_tool_calls": False}
-            tried = (turn(**forced, logit_bias={str(tag): push}) for push in PUSHES)
-            message = next(one for one in tried if one.get("tool_calls"))
-            call = message["tool_calls"][0]
+        for at, (question, function, fruit, result) in enumerate(ASKED):
+            messages.append({"role": "user", "content": question})
+            (call,) = turn(bool(at), tool_choice="required", parallel_tool_calls=False)["tool_calls"]
+            assert call["function"]["name"] == function
             assert json.loads(call["function"]["arguments"]) == {"fruit": fruit}
-            calls += 1
-            message["tool_calls"] = [call]
-            messages += [message, {"role": "tool", "tool_call_id": call["id"], "content": number}]
-            messages.append(turn(tool_choice="none"))
-            assert number in messages[-1]["content"]
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+            said = turn(bool(at))
+            assert result.partition(" ")[0] in said["content"]
+            assert not said.get("tool_calls")
     campaign.says(
-        f"{Path(MODEL).stem}: {calls} calls whole, their results used, {thought} tokens thought in budget"
+        f"{Path(MODEL).stem}, a conversation of {len(thought)} turns:\n"
+        f"{len(ASKED)} calls, all whole and of the right tool, and their results in the answers\n"
+        f"thoughts of {min(thought)} to {max(thought)} tokens under a budget of {BUDGET}"
     )

@@ -1,7 +1,9 @@
 """Tool calls in a turn whose thought is held by token ids: the thought ends, then the call is written and parsed.
 
 A pass that only thinks stops where its thought does. The answer pass goes on from there, and the server parses
-what it writes: llama.cpp's continues the turn over chat, vLLM takes ids and parses them afterwards.
+what it writes: llama.cpp's continues the turn over chat, vLLM takes ids and parses them afterwards. A call that
+the caller forces is held to its JSON by our grammar: by themselves llama.cpp's server lets any text come before
+it, and vLLM's lets blanks, up to the cap.
 
     body = told_as_chat(request, speech)          # messages, tools, and the turn so far
 """
@@ -132,8 +134,11 @@ def extras_of(found: Sequence[Mapping[str, Any]], logprobs: Any = None) -> dict[
     return extras if logprobs is None else {**extras, "logprobs": logprobs}
 
 
-def forced_schema(request: Request) -> dict[str, Any] | None:
-    """The JSON a pass is held to where the caller forces a call: the form in which vLLM reads it."""
+def forced_schema(request: Request, arguments: str = "arguments") -> dict[str, Any] | None:
+    """The JSON a pass is held to where the caller forces a call; `arguments` is what it calls them.
+
+    Most models learned that word. vLLM reads its own, `parameters`.
+    """
     choice = request.question.options.get("tool_choice")
     functions = [tool["function"] for tool in request.question.tools]
     if isinstance(choice, Mapping):
@@ -146,9 +151,9 @@ def forced_schema(request: Request) -> dict[str, Any] | None:
             "type": "object",
             "properties": {
                 "name": {"type": "string", "enum": [f["name"]]},
-                "parameters": f.get("parameters") or {"type": "object", "properties": {}},
+                arguments: f.get("parameters") or {"type": "object", "properties": {}},
             },
-            "required": ["name", "parameters"],
+            "required": ["name", arguments],
         }
         for f in functions
     ]
@@ -156,33 +161,39 @@ def forced_schema(request: Request) -> dict[str, Any] | None:
     return {"type": "array", "minItems": 1, **most, "items": {"anyOf": forms} if len(forms) > 1 else forms[0]}
 
 
-def forced_calls(chat: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
+def forced_calls(choice: Any, text: str, arguments: str = "arguments") -> list[dict[str, Any]]:
     """Calls in the form of `forced_schema`, where a server hands them on unread; none where the cap cut them."""
-    choice = chat.get("tool_choice")
     try:
         # Behind it the token that ends the turn may stand in words.
         found, _ = json.JSONDecoder().raw_decode(text)
     except ValueError:
         return []
     if isinstance(choice, Mapping):
-        found = [{"name": choice["function"]["name"], "parameters": found}]
+        found = [{"name": choice["function"]["name"], arguments: found}]
     elif choice != "required" or not isinstance(found, list):
         return []
-    if not all(isinstance(one, Mapping) and {"name", "parameters"} <= one.keys() for one in found):
+    if not all(isinstance(one, Mapping) and {"name", arguments} <= one.keys() for one in found):
         return []
     return [
         {
             "id": f"call_{secrets.token_hex(12)}",
             "type": "function",
-            "function": {"name": one["name"], "arguments": json.dumps(one["parameters"], ensure_ascii=False)},
+            "function": {"name": one["name"], "arguments": json.dumps(one[arguments], ensure_ascii=False)},
         }
         for one in found
     ]
 
 
-def held_to(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Our grammar bounds the blanks; a schema it does not know is the server's to hold."""
+def forcibly_called(output: Output, choice: Any, arguments: str = "arguments") -> Output:
+    """A pass whose words may be forced calls: the calls they are, else the words."""
+    made = forced_calls(choice, output.text, arguments)
+    text = "" if made else output.text
+    return replace(output, text=text, answer=text, ids=None, extras={**output.extras, **extras_of(made)})
+
+
+def held_to(schema: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
+    """Our grammar bounds the blanks; a schema it does not know is the server's to hold, under its own name."""
     try:
         return {"grammar": gbnf(schema_form(schema))}
     except Unsupported:
-        return {"json": dict(schema)}
+        return {otherwise: dict(schema)}

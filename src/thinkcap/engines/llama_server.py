@@ -27,6 +27,10 @@ from thinkcap.engines.calling import (
     begun,
     called,
     calls,
+    choice_of,
+    forced_schema,
+    forcibly_called,
+    held_to,
     rendering,
     told_as_chat,
     without_choice,
@@ -89,10 +93,7 @@ class LlamaServer:
     async def prompt(self, request: Request) -> Prompt:
         if calls(request):
             return await self._calling(request)
-        body = constraints(request, _OPTIONS, self.card.model)
-        if body.pop("n_probs", False):
-            # None are given for 0; the surplus one is taken out of the answer.
-            body["n_probs"] = max(1, body.setdefault("top_logprobs", 0))
+        body = self._wishes(request)
         wanted = grammar(request)
         if wanted is not None:
             body["grammar"] = wanted
@@ -102,8 +103,21 @@ class LlamaServer:
             body |= {"reasoning_budget_start_tag": marks.open_tag, "reasoning_budget_end_tag": marks.close_tag}
         return await bound(self._splicer, request, body, wanted)
 
+    def _wishes(self, request: Request) -> dict[str, Any]:
+        body = constraints(request, _OPTIONS, self.card.model)
+        if body.pop("n_probs", False):
+            # None are given for 0; the surplus one is taken out of the answer.
+            body["n_probs"] = max(1, body.setdefault("top_logprobs", 0))
+        return body
+
     async def _calling(self, request: Request) -> Prompt:
-        """A pass that may call tools is written over chat, where the server parses calls; ids count its prompt."""
+        """A pass that may call tools is written over chat, where the server parses calls; ids count its prompt.
+
+        A forced call is written by ids: over chat the server lets any text come before it, up to the cap.
+        """
+        if schema := forced_schema(request):
+            body = {**self._wishes(without_choice(request)), **held_to(schema, "json_schema")}
+            return await self._splicer.prompt(request, {**body, "forced": choice_of(request)["tool_choice"]})
         body = told_as_chat(request, self._speech)
         for name, value in without_choice(request).question.options.items():
             body[name if "logprobs" in name else _OPTIONS.get(name, name)] = value
@@ -115,6 +129,10 @@ class LlamaServer:
         if "messages" in prompt.body:
             async with self._slots:
                 return await self._called(prompt, ids, limit, sampling, emit)
+        forced = prompt.body.get("forced")
+        if forced is not None:
+            # A forced call is JSON of its own, no words for a reader.
+            emit = None
         body = {
             "prompt": list(ids),
             "n_predict": limit,
@@ -126,6 +144,7 @@ class LlamaServer:
             # After the caller's wishes: greedy stays greedy whatever top_k was sent.
             **_sampling(sampling, prompt.body),
         }
+        body.pop("forced", None)
         # The server throws away the probabilities of a stop word's tokens; who wants them looks for the word here.
         watched = prompt.stop_at if prompt.scored else ()
         if prompt.stop_at and not watched:
@@ -151,6 +170,8 @@ class LlamaServer:
             output = replace(output, ended=False, finish="stopped")
         if prompt.scored:
             output = replace(output, scores=_scores(answer))
+        if forced is not None:
+            return forcibly_called(output, forced)
         return output
 
     async def _called(self, prompt: Prompt, ids: Ids, limit: int, sampling: Sampling, emit: Emit | None) -> Output:

@@ -23,8 +23,8 @@ from thinkcap.engines.calling import (
     calls,
     choice_of,
     extras_of,
-    forced_calls,
     forced_schema,
+    forcibly_called,
     held_to,
     rendering,
     without_choice,
@@ -40,6 +40,8 @@ _STEP = 32
 DERENDER = "/v1/chat/completions/derender"
 """Where vLLM's own parsers read ids."""
 HOLDS = "thinking_token_budget"
+_ARGUMENTS = "parameters"
+"""Its own word for the arguments of a forced call."""
 _OPTIONS = {
     "stop": "stop",
     "logit_bias": "logit_bias",
@@ -79,8 +81,8 @@ class VllmServer:
     async def _calling(self, request: Request) -> Prompt:
         """Written by ids as every pass; what was written in this turn is parsed once it is whole."""
         body = constraints(without_choice(request), _OPTIONS, self.card.model)
-        if schema := forced_schema(request):
-            body["structured_outputs"] = held_to(schema)
+        if schema := forced_schema(request, _ARGUMENTS):
+            body["structured_outputs"] = held_to(schema, "json")
         head, _ = await self._splicer.ids(replace(request, prefill=()))
         chat = {"model": self._model, "messages": list(map(dict, request.messages))}
         arguments = {**self._speech.switches(request.mode, request.effort), "tools": request.question.tools}
@@ -97,10 +99,10 @@ class VllmServer:
         }
         found = await self._client.post(DERENDER, body, lambda j: msgspec.convert(j, ChatAnswer).choices[0].text)
         text = (found.content or "").lstrip("\n")
-        if not found.tool_calls and (made := forced_calls(chat, text)):
+        if not found.tool_calls:
             # vLLM's parsers read what a model writes by itself; a call that was forced comes back as its JSON.
-            return replace(output, text="", answer="", extras=extras_of(made), ids=None)
-        return replace(output, text=text, answer=text, extras=extras_of(found.tool_calls or ()), ids=None)
+            return forcibly_called(replace(output, text=text), chat.get("tool_choice"), _ARGUMENTS)
+        return replace(output, text=text, answer=text, extras=extras_of(found.tool_calls), ids=None)
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         ids = fitting(prompt, limit, self.card)

@@ -93,3 +93,8 @@ class Call(Struct, frozen=True):
     """How long the prompt is, where it was counted before the answer."""
     echo: Mapping[str, Any] = EMPTY
     """What the wire repeats in its answer."""
+
+    @property
+    def forces_call(self) -> bool:
+        """The caller wants a tool called, whatever the model would rather do."""
+        return self.options.get("tool_choice") not in (None, "auto", "none")

@@ -72,11 +72,8 @@ class Served:
         if card.switch == "prompt":
             # No-think is a sentence in the caller's message here: only who asked for a policy gets it.
             return choice.by not in ("request", "profile")
-        if (
-            call.format
-            and card.transport == "ids"
-            and not (call.tools or call.media or "logprobs" in call.options)
-        ):
+        by_grammar = card.tools and call.forces_call if call.tools else call.format
+        if by_grammar and card.transport == "ids" and not (call.media or "logprobs" in call.options):
             # A grammar of ours bounds the blanks and keeps room for the end; the server's own may do neither.
             return False
         if choice.spec.name == "nothink":

@@ -95,18 +95,34 @@ def test_a_vllm_that_parses_no_ids_holds_the_budget_itself() -> None:
     assert all(0 < len(turn["thought"]) <= 50 for turn in told)
 
 
-@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look_up"}}])
-def test_a_forced_call_is_held_to_its_form_by_our_grammar(choice: Any) -> None:
-    """vLLM's own grammar for JSON lets a model write blanks until the cap."""
-    with serving("vllm", thought="so") as (address, server):
-        body = {"model": "m", "messages": [{"role": "user", "content": ASKED}], "tools": [TOOL], "max_tokens": 400}
-        Client(address).post("/v1/chat/completions", json={**body, "tool_choice": choice})
-        sent = [told for path, told in server.bodies if path == "/v1/completions"][-1]
-        parsed = server.bodies[-1][1]["chat_request"]
-    grammar = sent["structured_outputs"]["grammar"]
+NAMED = {"type": "function", "function": {"name": FUNCTION["name"]}}
+
+
+@pytest.mark.parametrize("more", [{}, {"stream": True}, {"reasoning_effort": "none"}], ids=str)
+@pytest.mark.parametrize("choice", ["required", NAMED], ids=["required", "named"])
+@pytest.mark.parametrize("kind", ["llama", "vllm"])
+def test_a_forced_call_is_held_to_its_form_by_our_grammar(kind: Any, choice: Any, more: dict[str, Any]) -> None:
+    """By themselves llama.cpp's server lets a model write on without calling, and vLLM lets it write blanks."""
+    with serving(kind, thought="so") as (address, server):
+        client = openai.OpenAI(base_url=address, api_key="x", max_retries=0)
+        body: Any = {"model": "m", "messages": [{"role": "user", "content": ASKED}], "tools": [TOOL]}
+        reply: Any = client.chat.completions.create(**body, max_tokens=400, tool_choice=choice, **more)
+        chunks = [choice for chunk in reply for choice in chunk.choices] if "stream" in more else []
+        sent = [told for path, told in server.bodies if path in ("/completion", "/v1/completions")][-1]
+    grammar = sent["grammar"] if kind == "llama" else sent["structured_outputs"]["grammar"]
     assert "step" in grammar
-    assert ("look_up" in grammar) == (choice == "required")
-    assert parsed["tool_choice"] == choice
+    assert (FUNCTION["name"] in grammar) == (choice == "required")
+    assert "forced" not in sent
+    if chunks:
+        (call,) = (call for chunk in chunks for call in chunk.delta.tool_calls or ())
+        assert not any(chunk.delta.content for chunk in chunks)
+        assert chunks[-1].finish_reason == "tool_calls"
+    else:
+        (call,) = reply.choices[0].message.tool_calls
+        assert reply.choices[0].finish_reason == "tool_calls"
+        assert not reply.choices[0].message.content
+    assert call.function.name == FUNCTION["name"]
+    assert json.loads(call.function.arguments) == {"step": 0}
 
 
 @KINDS

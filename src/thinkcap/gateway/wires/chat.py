@@ -186,9 +186,29 @@ def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], 
         raise Refusal("top_logprobs needs logprobs: true", code="invalid_value", param="top_logprobs")
     if asked.stream_options is not None and not asked.stream:
         raise Refusal("stream_options needs stream: true", code="invalid_value", param="stream_options")
-    if asked.tool_choice not in (None, "none", "auto") and not asked.tools:
-        raise Refusal("tool_choice needs tools", code="invalid_value", param="tool_choice")
+    if asked.tool_choice is not None:
+        _check_choice(asked.tool_choice, asked.tools or ())
     return _call(raw, asked, unknown, min(caps) if caps else None, size)
+
+
+def _check_choice(choice: str | dict[str, Any], tools: Sequence[ChatTool]) -> None:
+    """Which tool to call must be one of those that were sent: a server would write on without calling any."""
+    if choice in ("none", "auto"):
+        return
+    if not tools:
+        raise Refusal("tool_choice needs tools", code="invalid_value", param="tool_choice")
+    if choice == "required":
+        return
+    named = choice.get("function") if isinstance(choice, dict) and choice.get("type") == "function" else None
+    name = named.get("name") if isinstance(named, dict) else None
+    if name not in [tool.function.name for tool in tools]:
+        seen = name if isinstance(name, str) else choice if isinstance(choice, str) else choice.get("type")
+        raise Refusal(
+            f"tool_choice asks for '{str(seen)[:80]}'; wanted none, auto, required, or a tool by its name: "
+            f"{', '.join(tool.function.name[:80] for tool in tools[:8])}",
+            code="invalid_value",
+            param="tool_choice",
+        )
 
 
 def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap: int | None, size: int) -> Call:
