@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from cutting import agree_on_any_text, streamed
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.thinking import Delta
-from thinkcap.core.types import Mode
 from thinkcap.dialects import KNOWN, Dialect, named, of_model
 
 THINKING = [
@@ -32,22 +30,6 @@ def written(dialect: Dialect, thought: str | None, answer: str | None) -> str:
     if answer is None:
         return text
     return f"{text}{dialect.close}{dialect.answer_open or ''}{answer}{dialect.answer_close or ''}"
-
-
-def streamed(
-    dialect: Dialect, text: str, cuts: list[int], mode: Mode, opened: bool, closed: bool
-) -> tuple[str, str]:
-    got = {"thought": "", "answer": ""}
-
-    def emit(delta: Delta) -> None:
-        assert delta.channel is not None
-        got[delta.channel] += delta.text
-
-    take, finish = dialect.stream(emit, mode=mode, opened=opened, closed=closed)
-    for i, j in pairwise([0, *cuts, len(text)]):
-        take(text[i:j])
-    finish()
-    return got["thought"], got["answer"]
 
 
 @pytest.mark.parametrize("dialect", THINKING, ids=lambda d: d.name)
@@ -112,19 +94,10 @@ def test_a_close_that_nothing_opened_is_dropped() -> None:
     assert named("deepseek-v3.1").split("</think>5", mode="nothink", closed=True) == (None, "5")
 
 
-@given(st.data())
-def test_whole_and_stream_agree_however_the_text_is_cut(data: st.DataObject) -> None:
-    dialect = data.draw(st.sampled_from(THINKING), label="dialect")
-    marks = dialect.marks
-    pieces = [marks.open_tag, marks.close_tag, *marks.wrappers, *marks.ends, *marks.calls]
-    pieces += [*marks.tails, *marks.call_ends]
-    pieces += [m[: len(m) // 2] for m in pieces] + ["\n", " ", "a", "5", "<", "[", "◁", "```\n", "``"]
-    text = "".join(data.draw(st.lists(st.sampled_from([p for p in pieces if p]), max_size=10), label="text"))
-    mode: Mode = data.draw(st.sampled_from(["think", "nothink"]))
-    opened, closed = data.draw(st.booleans()), data.draw(st.booleans())
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=len(text))))
-    thought, answer = dialect.split(text, mode=mode, opened=opened, closed=closed)
-    assert streamed(dialect, text, cuts, mode, opened, closed) == (thought or "", answer or "")
+@settings(max_examples=400)
+@given(st.sampled_from(THINKING), st.data())
+def test_whole_and_stream_agree_however_the_text_is_cut(dialect: Dialect, data: st.DataObject) -> None:
+    agree_on_any_text(dialect, data)
 
 
 @pytest.mark.parametrize("dialect", THINKING, ids=lambda d: d.name)
@@ -171,6 +144,14 @@ QWEN, GRANITE = named("qwen3"), named("granite-3.3")
 )  # fmt: skip
 def test_strange_texts_are_parted(dialect: Dialect, text: str, thought: str, answer: str | None) -> None:
     assert dialect.split(text) == (thought, answer)
+
+
+def test_a_line_behind_an_end_that_was_none_stays_where_it_was() -> None:
+    text = "<|im_end|>\n<think>"
+    whole = named("qwen3").split(text, closed=True)
+    assert whole == (None, text)
+    for cut in range(len(text)):
+        assert streamed(named("qwen3"), text, [cut], "think", False, True) == ("", text)
 
 
 def test_a_thought_behind_a_call_is_a_thought_and_the_call_is_kept() -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 
 import pytest
+from cutting import agree_on_any_text
 from farther import FIELDS, MARKS, VALUES
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rarer import RARER
 from templates import TEMPLATES
 from wished import ARGUMENTS, SURROUNDINGS, WORDS
@@ -16,12 +20,23 @@ from thinkcap.dialects import Dialect, of_template
 KINDS = TEMPLATES | RARER | ARGUMENTS | WORDS | SURROUNDINGS | MARKS | FIELDS | VALUES
 
 
+@cache
+def found_in(name: str) -> Dialect:
+    return of_template(KINDS[name][0])
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_template_is_read(name: str) -> None:
-    source, wanted = KINDS[name]
-    found = of_template(source)
+    wanted, found = KINDS[name][1], found_in(name)
     assert {key: getattr(found, key) for key in wanted} == wanted
     assert found.found_by == "template"
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(list(KINDS)), st.data())
+def test_whole_and_stream_agree_in_every_dialect_that_was_read(name: str, data: st.DataObject) -> None:
+    for dialect in found_in(name).every_level if found_in(name).thinks else ():
+        agree_on_any_text(dialect, data)
 
 
 def test_a_broken_template_is_one_line() -> None:

@@ -436,6 +436,8 @@ class _Reader:
             self.send("call", mark)
         elif mark in self.marks.tails:
             self._waiting, self._tailed, self._new_line = self._waiting + mark, True, True
+            # If words follow, it was one of them, and so is the line end behind it.
+            self._trims = False
         else:
             self._waiting, self._trims, self._new_line = "", True, True
         return end

@@ -126,8 +126,12 @@ _TABLE: Mapping[str, Dialect] = {
         close="◁/think▷", end_of_turn=None, header=None, sampling=None,
     ),
     "glm-4.5": _GLM,
+    "cogito": replace(
+        _ALWAYS, thinking="switch", default="off", on_by_message="Enable deep thinking subroutine.",
+        off_word_in="system", off_writes="", sampling=None,
+    ),
     "granite-3.2": replace(
-        QWEN, default="off", on={"thinking": True}, off={"thinking": False}, off_writes="",
+        QWEN, interleaved=False, default="off", on={"thinking": True}, off={"thinking": False}, off_writes="",
         open_tag="Here is my thought process:", close_tag="Here is my response:",
         open="Here is my thought process:", close="Here is my response:", closes_implicitly=(),
         end_of_turn="<|end_of_text|>", header="<|start_of_role|>assistant<|end_of_role|>", tool_open=None,
@@ -325,6 +329,7 @@ MODELS = (
     (r"kimi-?k3", "kimi-k3"),
     (r"glm-?(4[._]7|5)", "glm-5"),
     (r"glm-?4[._][5-9]", "glm-4.5"),
+    (r"cogito", "cogito"),
     (r"granite-?3[._]2", "granite-3.2"),
     (r"granite-?3[._]3", "granite-3.3"),
     (r"magistral|ministral.*reasoning", "magistral"),
