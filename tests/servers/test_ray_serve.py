@@ -17,7 +17,7 @@ from typing import Any
 
 import openai
 import pytest
-from running import app_running
+from running import app_running, gateway_running
 from started import free_port
 from stub import Stub
 
@@ -180,6 +180,69 @@ def test_replicas_come_and_go_with_the_tokens_and_a_killed_node_loses_only_what_
                 os.killpg(command.pid, signal.SIGKILL)
                 command.wait()
     print(f"{len(load.asked)} requests, {len(lost)} lost, all begun before the node died")
+
+
+INSIDE = """
+model = "bundled"
+cluster = "{cluster}"
+port = {port}
+min_replicas = 2
+max_replicas = 2
+replica_cpus = 0.4
+drain_s = 10
+"""
+QUESTIONS = ("What is 17 + 25?", "What is 6 * 7?", "What is 90 - 48?")
+
+
+def answers(address: str) -> list[str]:
+    """By the profile, by a policy of two passes, whole and as streams, each question on its own."""
+    client = openai.OpenAI(base_url=address, api_key="unused", max_retries=0, timeout=PATIENCE_S)
+    found = []
+    for model in ("pebble", "pebble+split(think=40)"):
+        for text in QUESTIONS:
+            messages: Any = [{"role": "user", "content": text}]
+            asked: Any = {"model": model, "messages": messages, "max_tokens": 120, "temperature": 0}
+            whole = client.chat.completions.create(**asked).choices[0].message.content or ""
+            chunks = client.chat.completions.create(stream=True, **asked)
+            assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == whole
+            found.append(whole)
+    return found
+
+
+def programs() -> set[int]:
+    """Of the replicas."""
+    from ray._private.state import actors
+
+    alive = [a for a in actors().values() if a["State"] == "ALIVE" and "ServeReplica" in a["ActorClassName"]]
+    return {actor["Pid"] for actor in alive}
+
+
+def test_models_that_replicas_open_themselves_answer_as_in_a_gateway_of_its_own(
+    cluster: Any, tmp_path: Path
+) -> None:
+    with gateway_running("bundled") as (address, _):
+        wanted = answers(address)
+    port = free_port()
+    config, log = tmp_path / "serve.toml", tmp_path / "log"
+    config.write_text(INSIDE.format(cluster=cluster.address, port=port))
+    with log.open("wb") as out:
+        words = [sys.executable, "-m", "thinkcap", "serve", "--config", str(config)]
+        command = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
+        try:
+            wait_for(lambda: b"serves at" in log.read_bytes() or command.poll() is not None, "it never served")
+            assert command.poll() is None, log.read_text()
+            wait_for(lambda: replicas() == 2, "it never had two replicas")
+            assert answers(f"http://127.0.0.1:{port}/v1") == wanted
+            killed = min(programs())
+            os.kill(killed, signal.SIGKILL)
+            wait_for(lambda: killed not in programs() and replicas() == 2, "it was never replaced")
+            assert answers(f"http://127.0.0.1:{port}/v1") == wanted
+            command.send_signal(signal.SIGTERM)
+            assert command.wait(PATIENCE_S) == 0, log.read_text()
+        finally:
+            if command.poll() is None:
+                os.killpg(command.pid, signal.SIGKILL)
+                command.wait()
 
 
 @pytest.mark.parametrize(
