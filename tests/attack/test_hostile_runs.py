@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from chains import study
 
 from thinkcap.core.errors import DataError
+from thinkcap.report.explorer.answers import Axes, StageSymbols, answered
 from thinkcap.study import columns
 from thinkcap.study.columns import read_columns
 from thinkcap.study.listing import list_runs
@@ -57,7 +59,9 @@ def test_one_long_text_in_very_many_rows_is_not_unfolded(run: Path, monkeypatch:
     assert repeated(run, 2_000, text="a" * (1 << 17)) < 1 << 20
     coded = read_columns(run / "rows.parquet", ("task", "text"))
     assert len(coded) == 2_000
-    refused(run, lambda: read_columns(run / "rows.parquet", ("task", "text"), as_objects=True))
+    assert coded.text("text").at(np.arange(2_000)) == ["a" * (1 << 17)] * 2_000
+    shown = list(answered(run, coded.text("task").of(0), Axes(["nothink"], [16]), StageSymbols()))
+    assert len(shown[0].detail) < 1 << 16
 
 
 @pytest.mark.parametrize("name", ["summary.json", "study.toml", "progress.json"])

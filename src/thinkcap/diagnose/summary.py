@@ -135,7 +135,7 @@ class _Cells:
     @cached_property
     def _question(self) -> Ints:
         """Only wanted where a cell has several seeds."""
-        return read_columns(self._rows, ("question",)).text("question").codes
+        return read_columns(self._rows, ("question",)).text("question").codes.astype(np.int64)
 
     def _accuracy(self, cell: int, graded: Bools) -> Proportion:
         """Of several seeds: their answers to one question belong together."""

@@ -35,9 +35,13 @@ def report(
         return
     if compare is not None and not is_run(compare):
         raise ConfigError(f"'{compare}' does not hold a finished study; --compare takes the folder of one")
+    print_only = tables or figures or picture
+    if not (print_only or everything) and all(map(is_run, paths)):
+        # The page reads its run itself, and nothing else is asked for.
+        yield from _explorer(paths, compare, show, everything)
+        return
     material = load([*paths, *([compare] if compare else [])], **(reading or {}))
     folder = out or (paths[0] if is_run(paths[0]) else Path("report"))
-    print_only = tables or figures or picture
     for name in tables:
         yield table_text(make(name, material), form)
     if figures:

@@ -17,6 +17,8 @@ from thinkcap.core.errors import DataError
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Whole = NDArray[np.integer[Any]]
+"""Whole numbers of any width: codes of texts take half of what counts do."""
 
 
 def bools(values: ArrayLike) -> Bools:
@@ -65,7 +67,7 @@ def share(part: float, whole: float) -> float | None:
     return None if whole == 0 else float(part) / float(whole)
 
 
-def distinct(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
+def distinct(columns: Sequence[Whole]) -> tuple[Ints, Ints]:
     """The first row of each different combination, in order of appearance, and each row's number among them.
 
     >>> first, number = distinct([np.array([7, 5, 7]), np.array([0, 1, 0])])
@@ -86,6 +88,13 @@ def distinct(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
             span = int(combined.max()) + 1
         combined = combined * wide + (column - low)
         span *= wide
+    if span <= max(1 << 16, 4 * len(combined)):
+        # Few enough to have a place each, so that nothing is sorted but the first rows.
+        seen = np.full(span, len(combined), dtype=np.int64)
+        seen[combined[::-1]] = np.arange(len(combined))[::-1]
+        first = np.sort(seen[seen < len(combined)])
+        seen[combined[first]] = np.arange(len(first))
+        return first, seen[combined]
     _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int64)

@@ -7,6 +7,7 @@ found.text("policy").of(0), found.number("budget")[0]
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import replacing
-from thinkcap.statistics.arrays import Ints
+from thinkcap.statistics.arrays import Ints, Whole
 from thinkcap.study.footer import unpacked
 from thinkcap.study.rows import RENAMED, Row
 
@@ -29,8 +30,6 @@ _LEFT_OUT = ("claims",)
 MOST_BYTES = 4 << 30
 """What the columns of one run may take; those of a million rows with all their texts do not. A run that came from
 somebody else may be a small file that unpacks to far more than there is."""
-_OBJECT_BYTES = 64
-"""A value as a Python object, without its text."""
 JOURNAL = b"thinkcap.journal"
 """Names, in the file itself, how many bytes of the journal its rows were made from."""
 
@@ -78,8 +77,21 @@ class Coded:
     def __init__(self, column: Any) -> None:
         coded = column.unify_dictionaries().combine_chunks() if is_coded(column) else column.combine_chunks()
         coded = coded if is_coded(coded) else coded.dictionary_encode()
-        self.codes: Ints = np.asarray(coded.indices.fill_null(-1), dtype=np.int64)
-        self.texts: list[str] = coded.dictionary.to_pylist()
+        indices = coded.indices.fill_null(-1) if coded.null_count else coded.indices
+        self.codes: Whole = np.asarray(indices, dtype=np.int32)
+        self._dictionary = coded.dictionary
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """All of them; where they may be as many as the rows, `at` makes only those of some rows."""
+        return list(self._dictionary.to_pylist())
+
+    def at(self, rows: Ints) -> list[str | None]:
+        """The texts of these rows, each different one made once; None where there is none."""
+        codes, place = np.unique(self.codes[rows], return_inverse=True)
+        missing = int(codes.size > 0 and codes[0] < 0)
+        found = [None] * missing + self._dictionary.take(codes[missing:]).to_pylist()
+        return [found[at] for at in place.tolist()]
 
     def of(self, row: int) -> str:
         return self.texts[int(self.codes[row])]
@@ -103,13 +115,6 @@ class RowColumns:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    @property
-    def unfolded(self) -> int:
-        """Bytes of all rows as Python objects: a text that stands in the file once stands in every row that has
-        it."""
-        values = len(self) * len(self.table.columns) * _OBJECT_BYTES
-        return values + sum(_letters(chunk) for column in self.table.columns for chunk in column.chunks)
-
     def text(self, name: str) -> Coded:
         try:
             return Coded(self.table[name])
@@ -126,17 +131,8 @@ class RowColumns:
         return DataError(f"'{self._path}', column '{name}': not as a study writes it ({err}); run the study again")
 
 
-def _letters(chunk: Any) -> int:
-    import pyarrow.compute as pc
-
-    if not is_coded(chunk):
-        return int(chunk.nbytes)
-    lengths = pc.binary_length(chunk.dictionary).to_numpy(zero_copy_only=False)
-    return int(lengths[np.asarray(chunk.indices.drop_null())].sum(dtype=np.int64))
-
-
-def read_columns(path: Path, names: Sequence[str], *, as_objects: bool = False) -> RowColumns:
-    """These columns and no others, texts never as Python objects, unless that is what they are read for."""
+def read_columns(path: Path, names: Sequence[str]) -> RowColumns:
+    """These columns and no others, texts never as Python objects."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -144,20 +140,17 @@ def read_columns(path: Path, names: Sequence[str], *, as_objects: bool = False) 
         with pq.ParquetFile(path, read_dictionary=list(names)) as file:
             known = set(file.schema_arrow.names)
             stored = [name if name in known else RENAMED.get(name, name) for name in names]
-            _check_size(unpacked(path, stored), path)
+            check_size(unpacked(path, stored), path)
             table = file.read(columns=stored).select(stored).rename_columns(list(names))
             # New names leave behind what the file says of itself.
-            found = RowColumns(table.replace_schema_metadata(file.schema_arrow.metadata), path)
-            if as_objects:
-                _check_size(found.unfolded, path)
-            return found
+            return RowColumns(table.replace_schema_metadata(file.schema_arrow.metadata), path)
     except FileNotFoundError:
         raise DataError(f"no rows at '{path}'; wanted the folder of a finished study") from None
     except (pa.ArrowException, OSError, ValueError, KeyError) as err:
         raise DataError(f"cannot read '{path}' as rows of a study: {err}") from err
 
 
-def _check_size(size: int, path: Path) -> None:
+def check_size(size: int, path: Path) -> None:
     if size > MOST_BYTES:
         raise DataError(
             f"'{path}' would take {size / 2**30:.3g} GiB in memory, and {MOST_BYTES / 2**30:.3g} GiB is the most "

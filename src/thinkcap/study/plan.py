@@ -18,7 +18,7 @@ import numpy as np
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.types import Question
 from thinkcap.policies.registry import PolicySpec
-from thinkcap.statistics.arrays import Ints, distinct
+from thinkcap.statistics.arrays import Ints, Whole, distinct
 from thinkcap.study.config import StudyConfig
 from thinkcap.tasks import Task, load
 from thinkcap.tasks.load import is_file
@@ -93,7 +93,7 @@ class StudyPlan(Sequence[Cell]):
         asked = self._asked.get((task, question, seed))
         return MISSING if way is None or asked is None else way + asked
 
-    def places(self, keys: Sequence[Ints], texts: Sequence[Sequence[str]]) -> Ints:
+    def places(self, keys: Sequence[Whole], texts: Sequence[Sequence[str]]) -> Ints:
         """The places of many rows at once: columns of task, question and policy as codes with their texts, budgets
         and seeds as they are."""
         tasks, questions, policies, budgets, seeds = keys
@@ -104,7 +104,7 @@ class StudyPlan(Sequence[Cell]):
         return np.where((way < 0) | (asked < 0), MISSING, way + asked)
 
 
-def _looked_up(columns: Sequence[Ints], find: Callable[..., int | None]) -> Ints:
+def _looked_up(columns: Sequence[Whole], find: Callable[..., int | None]) -> Ints:
     """What is found for each row, looked for once for each different one."""
     first, number = distinct(columns)
     found = [find(*row) for row in zip(*(column[first].tolist() for column in columns), strict=True)]

@@ -22,7 +22,7 @@ import msgspec
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.files import read_file
 from thinkcap.policies.methods import explained
-from thinkcap.report.explorer.answers import Axes, StageSymbols, answer, code
+from thinkcap.report.explorer.answers import Axes, StageSymbols, answer, code, columns_of
 from thinkcap.report.explorer.page import SHARD, ordered, question_list
 from thinkcap.report.explorer.views import shown_cell
 from thinkcap.statistics.precision import proportion
@@ -262,6 +262,7 @@ class Following:
                 (task, question), (group, seed) = seen[at]
                 keys = ((task, question, p, b, seed) for p in axes.policies for b in axes.budgets)
                 kept = [self._rows[key] for key in keys if key in self._rows]
-                cells = [self._whole(os.pread(file.fileno(), k.length, k.start)) for k in kept]
-                found[at] = answer(task, question, group, cells, None, axes, self._stages).detail
+                cells = columns_of([self._whole(os.pread(file.fileno(), k.length, k.start)) for k in kept])
+                made = answer(task, question, group, cells, None, axes, self._stages)
+                found[at] = msgspec.json.decode(made.detail)
             return found

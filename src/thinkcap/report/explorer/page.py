@@ -11,7 +11,9 @@ import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
+
+import msgspec
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.files import private_folder, replace_text
@@ -20,10 +22,11 @@ from thinkcap.policies.methods import explained
 from thinkcap.policies.registry import POLICIES, declared
 from thinkcap.report.explorer.answers import Answered, Axes, StageSymbols, answered
 from thinkcap.report.explorer.compare import compared
-from thinkcap.report.explorer.shell import alone, safe_json
+from thinkcap.report.explorer.shell import alone, in_script
 from thinkcap.report.explorer.views import views
 from thinkcap.report.material import Material, StudyRun, load
 from thinkcap.report.tables.select import ModelTask
+from thinkcap.study.columns import check_size
 from thinkcap.verdict.say import Spoken, say
 
 INLINE_BYTES = 1_100_000
@@ -32,11 +35,29 @@ SHARD = 40
 FOLDER = "report-data"
 
 
+class Details(Sequence[dict[str, Any]]):
+    """What stands behind each line of the list of questions: JSON until it is asked for."""
+
+    def __init__(self, texts: Sequence[bytes]) -> None:
+        self.texts = texts
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        if isinstance(at, slice):
+            return [msgspec.json.decode(text) for text in self.texts[at]]
+        return dict(msgspec.json.decode(self.texts[at]))
+
+
 @dataclass(frozen=True)
 class Content:
     data: dict[str, Any]
-    details: list[dict[str, Any]]
-    """What stands behind each line of the list of questions."""
+    details: Details
 
 
 def write_page(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosis | None = None) -> Path:
@@ -57,7 +78,11 @@ def content(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosis |
     budgets, policies = axes.budgets, axes.policies
     tasks = list(dict.fromkeys(cell["task"] for cell in mine.summary["cells"]))
     findings = {f.task: f for f in found.findings}
-    lines = [a for task in tasks for a in answered(folder, task, axes, stages)]
+    lines, size = [], 0
+    for line in (a for task in tasks for a in answered(folder, task, axes, stages)):
+        lines.append(line)
+        size += len(line.detail)
+        check_size(size, folder)
     data = _about(mine, said) | {
         "budgets": budgets,
         "policies": policies,
@@ -72,7 +97,7 @@ def content(folder: Path, *, compare: Path | None = None, diagnosis: Diagnosis |
         other = material.runs[1]
         codes = _codes(compare, other, lines, axes)
         data["other"] = compared(material, mine, other) | {"codes": codes}
-    return Content(data, [line.detail for line in lines])
+    return Content(data, Details([line.detail for line in lines]))
 
 
 def _only(material: Material, run: StudyRun) -> Any:
@@ -159,7 +184,7 @@ def _write(folder: Path, made: Content) -> Path:
         beside.unlink()
     # Another report on the same run may be at it too.
     shutil.rmtree(beside, ignore_errors=True)
-    texts = [safe_json(detail) for detail in made.details]
+    texts = [in_script(detail.decode()) for detail in made.details.texts]
     inside = _sample([len(t.encode()) for t in texts])
     if len(inside) < len(texts):
         private_folder(beside)

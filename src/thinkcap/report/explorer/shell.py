@@ -58,11 +58,15 @@ def _filled(data: Mapping[str, Any], details: str, parts: Mapping[str, str]) -> 
 
 
 def safe_json(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it can close the element or open another.
+    """JSON that can stand in a script element."""
+    return in_script(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+
+
+def in_script(text: str) -> str:
+    """JSON in which nothing can close a script element or open another.
 
     Marks that turn the direction of text would turn our words behind a stranger's too: U+FFFD takes their place.
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = _TURNING.sub("\N{REPLACEMENT CHARACTER}", text)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
