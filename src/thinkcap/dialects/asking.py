@@ -80,8 +80,8 @@ class SystemText:
     def _openings(self) -> tuple[str, str] | None:
         """Of two pairs, one for the thought and one for the answer, only the openings are named."""
         for mark in (m[0] for m in MARK.finditer(self.text) if THINKS.search(m[0]) and m[0][1:-1].isalpha()):
-            if self._of_answers(self.text):
-                return mark, f"</{mark[1:]}"
+            if self._of_answers(self.text) and (closing := closing_of(mark)):
+                return mark, closing
         return None
 
     @property

@@ -10,7 +10,7 @@ MARK = re.compile(
 )
 THINKS = re.compile(
     r"think|thought|reason|inner|cot\b|reflect|scratch|analysis|deliberat|ponder|contemplat|monologue|rational"
-    r"|思考|思索|推理|推論|생각|추론|denk|raisonn|pens[ée]|pensam|razon|мысл|рассужд",
+    r"|思考|思索|推理|推論|생각|추론|мысл|рассужд|(?<![a-z])(?:denk|raisonn|pens[ée]|pensam|razon)",
     re.IGNORECASE,
 )
 """Words that a mark around a thought has in it."""

@@ -71,7 +71,7 @@ class Job:
         flow = spec.bind(self.engine.card.spoken(PROMPTS))(question, cap)
         if bound and spec.name != "nothink":
             check_answer_pass(spec)
-            card = self.engine.card
+            card = self.engine.card.at(str(spec.options.get("effort", "")))
             flow = structured(flow, card.close_id, card.close_tag)
         if spec.name == "nothink" or "nothink" not in self.engine.card.modes:
             return _read(flow, question)
