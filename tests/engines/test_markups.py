@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,36 +57,51 @@ async def asked(engine: Engine, mode: str, budget: int) -> tuple[Completion, str
     return found, *("".join(d.text for d in shown if d.channel == c) for c in ("thought", "answer"))
 
 
-async def test_thought_and_answer_are_the_original_ones(markup: Markup, path: Path) -> None:
-    seen = []
-    for model in ("bundled", str(path)):
-        engine = await open_engine(model, concurrency=2)
-        card, other = engine.card, model != "bundled"
-        assert card.dialect_by == "template"
-        assert card.close_id is not None
-        if other:
-            assert (card.open_tag, card.close_tag) == (markup.open_tag, markup.close_tag)
-            assert card.switch == ("none" if markup.levels else "native")
-            assert card.levels == markup.levels
-        ways: list[Any] = []
-        for mode, budget in (("think", WHOLE), ("think", CUT), ("nothink", WHOLE)):
-            if mode == "nothink" and markup.levels:
-                continue
-            # What the prompt has opened the model does not write: two tokens, the mark and its line end.
-            saved = 2 if other and markup.opens and mode == "think" else 0
-            found, thought, answer = await asked(engine, mode, budget - saved)
-            assert thought == (found.thought or "")
-            assert answer == (found.answer or "")
-            ways.append(
-                (found.thought, found.answer, found.ended, found.think_tokens + (saved if found.thought else 0))
-            )
-        cap = CUT + 40 - (2 if other and markup.opens else 0)
-        closed = await drive(policy("close", card.spoken(PROMPTS))(QUESTION, cap), engine, cap=cap)
-        ways.append(closed.answer.text)
-        assert closed.steps[-1].completion.forced > 0
-        seen.append(ways)
-        await engine.aclose()
-    assert seen[0] == seen[1]
+async def answered(engine: Engine, saved: int = 0, silent: bool = True) -> dict[str, Any]:
+    """What the model makes of the question in every way; `saved` tokens of a thought were in the prompt."""
+    card = engine.card
+    assert card.dialect_by == "template"
+    assert card.close_id is not None
+    ways: dict[str, Any] = {}
+    for mode, budget in (("think", WHOLE), ("think", CUT), *([("nothink", WHOLE)] if silent else [])):
+        spared = saved if mode == "think" else 0
+        found, thought, answer = await asked(engine, mode, budget - spared)
+        assert thought == (found.thought or "")
+        assert answer == (found.answer or "")
+        tokens = found.think_tokens + (spared if found.thought else 0)
+        ways[f"{mode} {budget}"] = (found.thought, found.answer, found.ended, tokens)
+    cap = CUT + 40 - saved
+    closed = await drive(policy("close", card.spoken(PROMPTS))(QUESTION, cap), engine, cap=cap)
+    assert closed.steps[-1].completion.forced > 0
+    ways["close"] = closed.answer.text
+    return ways
+
+
+@pytest.fixture(scope="module")
+def original() -> dict[str, Any]:
+    async def ways() -> dict[str, Any]:
+        engine = await open_engine("bundled", concurrency=2)
+        try:
+            return await answered(engine)
+        finally:
+            await engine.aclose()
+
+    return asyncio.run(ways())
+
+
+async def test_thought_and_answer_are_the_original_ones(
+    markup: Markup, path: Path, original: dict[str, Any]
+) -> None:
+    engine = await open_engine(str(path), concurrency=2)
+    card = engine.card
+    assert (card.open_tag, card.close_tag) == (markup.open_tag, markup.close_tag)
+    assert card.switch == ("none" if markup.levels else "native")
+    assert card.levels == markup.levels
+    # What the prompt has opened the model does not write: two tokens, the mark and its line end.
+    found = await answered(engine, saved=2 if markup.opens else 0, silent=not markup.levels)
+    await engine.aclose()
+    assert found == {way: original[way] for way in found}
+    assert len(found) == (3 if markup.levels else 4)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -44,8 +45,21 @@ class Opened:
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(place if isinstance(place, str) else place.resolve().as_uri())
+        self._place = place if isinstance(place, str) else place.resolve().as_uri()
+        self._go()
+
+    def _go(self) -> None:
+        self.page.goto(self._place)
         self.page.wait_for_selector("body[data-ready=yes]")
+
+    def anew(self) -> Opened:
+        """The page as it opens, in the same window: opening one takes as long as reading ten pages."""
+        self.page.goto("about:blank")
+        self.page.mouse.move(0, 0)
+        self.said.clear()
+        self.asked.clear()
+        self._go()
+        return self
 
     def until(self, words: str) -> None:
         """Until an expression holds; the page's policy lets no script of ours wait inside it."""
@@ -55,6 +69,9 @@ class Opened:
             self.page.wait_for_timeout(50)
 
     def shoot(self, name: str, whole: bool = True) -> None:
+        """For a person to look at; nothing is asserted of it, so it is made only where somebody wants it."""
+        if not os.environ.get("THINKCAP_SHOTS"):
+            return
         SHOTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=SHOTS / f"{name}.png", full_page=whole)
 

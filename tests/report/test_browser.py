@@ -20,16 +20,35 @@ pytestmark = pytest.mark.browser
 
 CUT = "document.querySelector('.trace .cut')?.textContent"
 
+CONTRAST = """() => {
+  const parse = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const lum = c => { const [r, g, b] = parse(c).map(v => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; };
+  const ground = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c; } return 'rgb(255,255,255)'; };
+  const low = [];
+  for (const e of document.querySelectorAll('p, td, th, label, button, h1, h2, h3, summary, .v-r, .v-w, .v-u, .v-f, .gone, .cut')) {
+    if (!e.textContent.trim() || !e.getClientRects().length) continue;
+    const a = lum(getComputedStyle(e).color), b = lum(ground(e));
+    const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    if (ratio < 4.5) low.push([e.className || e.tagName, ratio.toFixed(2), e.textContent.slice(0, 30)]);
+  }
+  return low;
+}"""  # noqa: E501
+
 
 @pytest.fixture(scope="module")
 def file(run: Path, other_run: Path) -> Path:
     return write_page(run, compare=other_run)
 
 
-@pytest.fixture
-def opened(browser: Any, file: Path) -> Iterator[Opened]:
+@pytest.fixture(scope="module")
+def window(browser: Any, file: Path) -> Iterator[Opened]:
     with Opened(browser, file) as view:
         yield view
+
+
+@pytest.fixture
+def opened(window: Opened) -> Opened:
+    return window.anew()
 
 
 def picture(view: Opened, chart: str) -> str:
@@ -181,18 +200,17 @@ def test_keyboard_alone_is_enough(opened: Opened) -> None:
     assert page.is_visible("#keys")
 
 
-def test_the_address_holds_the_place(browser: Any, file: Path) -> None:
-    with Opened(browser, file) as view:
-        view.page.locator("#cap").fill("3")
-        view.page.locator("#list button").nth(4).click()
-        address = view.page.evaluate("location.hash")
+def test_the_address_holds_the_place(opened: Opened, file: Path) -> None:
+    page = opened.page
+    page.locator("#cap").fill("3")
+    page.locator("#list button").nth(4).click()
+    address = page.evaluate("location.hash")
     assert "cap=256" in address
-    with Opened(browser, file) as view:
-        view.page.goto(file.resolve().as_uri() + address)
-        view.page.reload()
-        view.page.wait_for_function("document.body.dataset.ready === 'yes'")
-        assert view.page.inner_text("#cap-value") == "256"
-        assert view.page.inner_text("#one-title") == "mix/0/4"
+    page.goto("about:blank")
+    page.goto(file.resolve().as_uri() + address)
+    page.wait_for_function("document.body.dataset.ready === 'yes'")
+    assert page.inner_text("#cap-value") == "256"
+    assert page.inner_text("#one-title") == "mix/0/4"
 
 
 def test_methods_can_be_drawn_and_hidden(opened: Opened) -> None:
@@ -203,12 +221,13 @@ def test_methods_can_be_drawn_and_hidden(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize(("scheme", "other"), [("dark", "light"), ("light", "dark")])
-def test_dark_and_light(browser: Any, file: Path, scheme: str, other: str) -> None:
+def test_dark_and_light_each_with_enough_contrast(browser: Any, file: Path, scheme: str, other: str) -> None:
     with Opened(browser, file, color_scheme=scheme) as view:
         page = view.page
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         chart = page.evaluate("getComputedStyle(document.querySelector('[data-chart] .line')).stroke")
+        assert page.evaluate(CONTRAST) == []
         if scheme == "dark":
             view.shoot("dark")
         page.locator("#theme").click()
@@ -217,27 +236,6 @@ def test_dark_and_light(browser: Any, file: Path, scheme: str, other: str) -> No
         lit = "getComputedStyle(document.querySelector('[data-chart] .line')).stroke"
         assert page.evaluate(lit) != chart
         assert view.said == []
-
-
-CONTRAST = """() => {
-  const parse = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
-  const lum = c => { const [r, g, b] = parse(c).map(v => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; };
-  const ground = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c; } return 'rgb(255,255,255)'; };
-  const low = [];
-  for (const e of document.querySelectorAll('p, td, th, label, button, h1, h2, h3, summary, .v-r, .v-w, .v-u, .v-f, .gone, .cut')) {
-    if (!e.textContent.trim() || !e.getClientRects().length) continue;
-    const a = lum(getComputedStyle(e).color), b = lum(ground(e));
-    const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-    if (ratio < 4.5) low.push([e.className || e.tagName, ratio.toFixed(2), e.textContent.slice(0, 30)]);
-  }
-  return low;
-}"""  # noqa: E501
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_enough_contrast(browser: Any, file: Path, scheme: str) -> None:
-    with Opened(browser, file, color_scheme=scheme) as view:
-        assert view.page.evaluate(CONTRAST) == []
 
 
 def test_a_phone(browser: Any, file: Path) -> None:
@@ -263,23 +261,22 @@ def test_print(browser: Any, file: Path) -> None:
         assert paper.startswith(b"%PDF")
 
 
-def test_what_a_model_wrote_is_text(browser: Any, file: Path) -> None:
-    with Opened(browser, file) as view:
-        page = view.page
-        seen = 0
-        for number in range(page.locator("#list button").count()):
-            page.locator("#list button").nth(number).click()
-            page.wait_for_function(
-                "n => document.querySelector('#one-title').textContent.endsWith('/' + n)", arg=number
-            )
-            seen += HOSTILE in page.evaluate(
-                "document.querySelector('.trace').textContent.replace(/Cut at.*?(?=<)/, '')"
-            )
-        assert seen > 0
-        assert page.evaluate("window.harmed") is None
-        assert page.locator("#one script, #one img, #one b b").count() == 0
-        assert view.said == []
-        assert len(view.asked) == 1
+def test_what_a_model_wrote_is_text(opened: Opened) -> None:
+    page = opened.page
+    seen = 0
+    for number in range(page.locator("#list button").count()):
+        page.locator("#list button").nth(number).click()
+        page.wait_for_function(
+            "n => document.querySelector('#one-title').textContent.endsWith('/' + n)", arg=number
+        )
+        seen += HOSTILE in page.evaluate(
+            "document.querySelector('.trace').textContent.replace(/Cut at.*?(?=<)/, '')"
+        )
+    assert seen > 0
+    assert page.evaluate("window.harmed") is None
+    assert page.locator("#one script, #one img, #one b b").count() == 0
+    assert opened.said == []
+    assert len(opened.asked) == 1
 
 
 def test_details_beside_the_page_are_loaded_when_wanted(

@@ -27,11 +27,16 @@ def file(run: Path) -> Path:
     return write_page(run)
 
 
-@pytest.fixture
-def view(browser: Any, file: Path) -> Iterator[Opened]:
+@pytest.fixture(scope="module")
+def window(browser: Any, file: Path) -> Iterator[Opened]:
     with Opened(browser, file) as opened:
         yield opened
-        assert opened.said == []
+
+
+@pytest.fixture
+def view(window: Opened) -> Iterator[Opened]:
+    yield window.anew()
+    assert window.said == []
 
 
 @pytest.fixture(scope="module")
@@ -95,13 +100,13 @@ def test_coinciding_lines_can_be_told_apart(browser: Any, many: Path) -> None:
         assert any(float(w) > 4 for w in widths if w)
 
 
-@pytest.mark.parametrize("chart", ["Chance that a chain ends next", "Why thinking loses", "What thinking needs"])
-def test_axis_labels_are_true(view: Opened, chart: str) -> None:
-    ticks = view.page.evaluate(TICKS, chart)
-    assert len(ticks) > 2
-    (y0, v0), (y1, v1) = ticks[0], ticks[-1]
-    for y, value in ticks:
-        assert value == pytest.approx(v0 + (v1 - v0) * (y - y0) / (y1 - y0), abs=1e-6)
+def test_axis_labels_are_true(view: Opened) -> None:
+    for chart in ("Chance that a chain ends next", "Why thinking loses", "What thinking needs"):
+        ticks = view.page.evaluate(TICKS, chart)
+        assert len(ticks) > 2, chart
+        (y0, v0), (y1, v1) = ticks[0], ticks[-1]
+        for y, value in ticks:
+            assert value == pytest.approx(v0 + (v1 - v0) * (y - y0) / (y1 - y0), abs=1e-6), chart
 
 
 def test_ten_questions_have_intervals_instead_of_bands(browser: Any, few: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from patience import PATIENCE_S
+from thinkcap.cli import main
 
 Start = Callable[..., "subprocess.Popen[str]"]
 OPTIONS = ("--policy", "nothink,think,close", "--budgets", "8:64:4", "--model", "slow_engine:factory")
@@ -26,11 +27,16 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk(thinkcap: Start, questions: Path, small_disk: Path, tmp_path: Path) -> None:
-    def study(out: Path) -> tuple[int, str]:
-        run = thinkcap("study", "--task", questions, *OPTIONS, "--concurrency", "1", "--out", out)
-        _, said = run.communicate(timeout=2 * PATIENCE_S)
-        return run.returncode, said
+def test_a_full_disk(
+    questions: Path, small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def study(out: Path) -> tuple[object, str]:
+        code: object = 0
+        try:
+            main(["study", "--task", str(questions), *OPTIONS, "--concurrency", "1", "--out", str(out)])
+        except SystemExit as ended:
+            code = ended.code
+        return code, capsys.readouterr().err
 
     out = small_disk / "run"
     code, said = study(out)

@@ -160,18 +160,29 @@ class Template:
         """What a template must be given before it shows a question at all; a plain text does for nearly all."""
         asked = user("Is anybody there?")
         for wants in _WANTS:
-            if asked["content"] in (self._render(wants.met([asked]), wants.lists) or ""):
+            try:
+                shown = self._tried(wants.met([asked]), wants.lists)
+            except TooMuch:
+                # What a short question asks too much of is not asked in seven other ways.
+                break
+            if asked["content"] in (shown or ""):
                 return wants
         return _WANTS[0]
 
     def _render(self, messages: Sequence[Mapping[str, Any]], switches: Mapping[str, Any]) -> str | None:
+        try:
+            return self._tried(messages, switches)
+        except TooMuch:
+            return None
+
+    def _tried(self, messages: Sequence[Mapping[str, Any]], switches: Mapping[str, Any]) -> str | None:
         given = {"tools": None, "documents": None, "add_generation_prompt": True, **self._tokens, **switches}
         for env, compiled in self._compiled:
             try:
                 with env.metered(self._meter):
                     return compiled.render(messages=[dict(m) for m in messages], **given)
             except TooMuch:
-                return None
+                raise
             except Exception:
                 continue
         return None
