@@ -66,6 +66,7 @@ BOUNDED = {
 
 MADE_LATER = {
     "core/thinking.py: '|'.join(map(re.escape, self.marks)) if self.marks else '(?!": "marks, letter by letter",
+    "dialects/marks.py: f'(?<![A-Za-z]){text}(?![A-Za-z])|{text}(?=\\\\W*$){glued}'": "a word, letter by letter",
     "dialects/naming.py: pattern": "names of models in the table above it",
     "dialects/turns.py: f'\\\\b{n}\\\\b'": "one name, letter by letter",
     "engines/grammar.py: f'[{inside}]'": "one character",

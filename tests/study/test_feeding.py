@@ -101,11 +101,11 @@ def test_lanes_are_never_idle_before_the_last_chains_end(lengths: str, tmp_path:
     questions = tmp_path / "questions.jsonl"
     lines = ({"id": f"q{i}", "question": f"{i}: 3 + 4?", "answer": "7"} for i in range(120))
     questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    table = {"tasks": [str(questions)], "budgets": [256, 1024], "out": str(tmp_path / "run")}
+    table = {"tasks": [str(questions)], "budgets": [128, 256, 512, 1024], "out": str(tmp_path / "run")}
     config = StudyConfig.from_mapping({**table, "policies": ["nothink", "think", "close", "split", "iris"]})
     with asyncio.Runner(loop_factory=WaitedFor) as runner:
         result = runner.run(run(config, engine=engine))
-    assert len(result.rows) == 120 * 5 * 2
+    assert len(result.rows) == 120 * 5 * 4
     end = max(b for _, b in engine.busy)
     tenths = [engine.used(end * at / 10, end * (at + 1) / 10) for at in range(10)]
     assert min(tenths[:9]) > 0.95, tenths
