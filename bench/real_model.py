@@ -28,9 +28,9 @@ from thinkcap.statistics.paired import difference, holm
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "training" / "hybrid" / "rows"
 TASKS = ("gsm8k", "math500")
-CAPS = (256, 512, 1024, 2048)
-MOST = CAPS[-1]
-"""The cap at which modes are compared on chains that end."""
+CAPS = (256, 512, 1024, 2048, 4096)
+MOST = 2048
+"""The cap at which modes are compared on chains that end: all tasks have it."""
 READINGS = ("think", "think[heuristic]", "close", "close(sentence=qwen)", "close(sentence=placebo)", "split")
 """What can be had of a chain that the cap cuts."""
 
@@ -93,6 +93,8 @@ def modes() -> str:
     for task in TASKS:
         arms = Arms(ROWS / task)
         for cap in CAPS:
+            if arms.of(task, "think", cap) is None:
+                continue
             think, nothink = arms.known(task, "think", cap), arms.known(task, "nothink", cap)
             untuned = shown(base.of(task, "think", cap))
             right, ended, _ = think
@@ -117,7 +119,8 @@ def readings() -> str:
     rows = []
     for task in TASKS:
         arms = Arms(ROWS / task)
-        rows += [(task, f"{cap:,}", *(shown(arms.of(task, policy, cap)) for policy in READINGS)) for cap in CAPS]
+        found = ((f"{cap:,}", [shown(arms.of(task, policy, cap)) for policy in READINGS]) for cap in CAPS)
+        rows += [(task, cap, *cells) for cap, cells in found if any(cells)]
     return "\n".join(table(("task", "cap", *(f"{policy} (%)" for policy in READINGS)), rows))
 
 
@@ -165,12 +168,26 @@ def apart() -> str:
     before, rows, far = Arms(ROWS / "first_run"), [], []
     for task in TASKS:
         now = Arms(ROWS / task)
-        for cap in CAPS:
+        for cap in CAPS[: CAPS.index(MOST) + 1]:
             found = [arms.known(task, p, cap)[0] for p in ("nothink", "think") for arms in (before, now)]
             rows.append((task, f"{cap:,}", *map(percent, found)))
             far += [abs(100 * (np.mean(a) - np.mean(b))) for a, b in (found[:2], found[2:])]
     titles = ("task", "cap", "nothink, first (%)", "second (%)", "think, first (%)", "second (%)")
     return "\n".join([*table(titles, rows), "", f"The largest difference is {max(far):.1f} points."])
+
+
+def twice() -> str:
+    """How far two studies of the same weights are from each other."""
+    before, now, rows = Arms(ROWS / "first_study"), Arms(ROWS / "math500"), []
+    for policy in ("nothink", "think", "close", "split", "town", "iris"):
+        for cap in CAPS[1 : CAPS.index(MOST) + 1]:
+            one, other = (arms.known("math500", policy, cap)[0] for arms in (before, now))
+            far = 100 * (np.mean(other) - np.mean(one))
+            rows.append(
+                (policy, f"{cap:,}", percent(one), percent(other), f"{far:+.1f}", str((one != other).sum()))
+            )
+    titles = ("method", "cap", "one study (%)", "the other (%)", "points", "questions that changed")
+    return "\n".join(table(titles, rows))
 
 
 def main() -> None:
@@ -182,6 +199,7 @@ def main() -> None:
     written(args.page, "beside the paper", beside())
     written(args.page, "landing", landing())
     written(args.page, "apart", apart())
+    written(args.page, "twice", twice())
     written(args.page, "speed", told(json.loads((ROWS / "study_speed.json").read_text(encoding="utf-8"))))
     for task in TASKS:
         run = str(ROWS / task)
