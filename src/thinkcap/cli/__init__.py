@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
 import sys
 import time
 import traceback
@@ -135,6 +136,8 @@ def main(args: list[str] | None = None) -> Any:
     """Errors of ours end in one line and a code: 2 for what was asked wrongly, 1 for what failed."""
     from thinkcap.core.errors import ConfigError, ServerFailed, ThinkcapError
 
+    # Arrow's own allocator keeps what it once took: a fifth more memory on a run of millions of rows.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
         return group.main(args=args, prog_name="thinkcap", standalone_mode=False) or 0
     except click.exceptions.Exit as err:

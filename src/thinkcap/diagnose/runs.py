@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkcap.logs import Arm, Stages
+from thinkcap.statistics.arrays import distinct
 
 Hashes = NDArray[np.uint64]
 
@@ -50,8 +51,8 @@ def _settled(arms: Sequence[Arm]) -> list[Arm]:
 
     Questions of which everything said is equal may stand either way round: nothing can tell them apart.
     """
-    codes, places = np.unique(np.concatenate([a.question for a in arms]), return_inverse=True)
-    marks: Hashes = np.zeros(len(codes), dtype=np.uint64)
+    first, places = distinct([np.concatenate([a.question for a in arms])])
+    marks: Hashes = np.zeros(len(first), dtype=np.uint64)
     starts = np.cumsum([0, *(a.n for a in arms)])
     rows = [places[i:j] for i, j in pairwise(starts)]
     for arm, mine in zip(arms, rows, strict=True):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thinkcap.statistics.arrays import Floats, Ints, aligned
+from thinkcap.statistics.arrays import Floats, Ints, aligned, distinct
 from thinkcap.statistics.distributions import binomial, student_quantile
 
 FEW = 10
@@ -27,7 +27,7 @@ FEW = 10
 
 def repeated(questions: Ints) -> Ints | None:
     """The same where some question stands in several rows; None where every row is a question of its own."""
-    return questions if len(np.unique(questions)) < len(questions) else None
+    return questions if len(distinct([questions])[0]) < len(questions) else None
 
 
 def design_effect(values: ArrayLike, questions: Ints | None, level: float = 0.95) -> float:

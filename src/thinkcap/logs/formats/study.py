@@ -20,6 +20,7 @@ from thinkcap.logs.modes import split_label
 from thinkcap.logs.reading import Log, printable
 from thinkcap.logs.said import Found, Said
 from thinkcap.policies.registry import declared
+from thinkcap.statistics.arrays import distinct
 from thinkcap.study import times
 from thinkcap.study.columns import Coded, RowColumns, read_columns
 from thinkcap.study.footer import unpacked
@@ -67,13 +68,13 @@ def read_run(
         wanted = [*_NEEDED, *(c for c in _OPTIONAL if c in known)]
         (memory or Memory()).charge(unpacked(file, wanted), file)
         with pq.ParquetFile(file, read_dictionary=[c for c in (*_CODED, *_TEXTS) if c in known]) as opened:
-            table = opened.read(columns=wanted)
+            columns = _Columns(opened.read(columns=wanted))
     except (pa.ArrowException, OSError, ValueError) as err:
         raise DataError(f"{file}: not a Parquet file of rows ({printable(str(err))})") from err
-    if table.num_rows == 0:
+    if len(columns.ended) == 0:
         raise DataError(f"{file}: no rows; the study has not run yet")
     run = file.resolve().parent.name if file.name == "rows.parquet" else file.name
-    return _arms(table, file, questions, model, run, _made(file.parent / "summary.json"))
+    return _arms(columns, file, questions, model, run, _made(file.parent / "summary.json"))
 
 
 def _made(summary: Path) -> dict[str, str]:
@@ -96,24 +97,31 @@ def provenance_fields(about: Mapping[str, Any]) -> dict[str, str]:
     return {k: v for k, v in found.items() if v}
 
 
+class _Columns:
+    """The rows as arrays. Nothing is kept of the table they were read from, which takes as much again."""
+
+    def __init__(self, table: Any) -> None:
+        known = table.column_names
+        counts = ("budget", "seed", "tokens_charged", "calls", "tokens_think")
+        self.text = {n: Coded(table[n]) for n in (*_CODED, *_TEXTS) if n in known}
+        self.number = {n: table[n].to_numpy().astype(np.int64, copy=False) for n in counts if n in known}
+        self.ended = table["ended"].to_numpy(zero_copy_only=False).astype(np.bool_, copy=False)
+
+
 def _arms(
-    table: Any, file: Path, questions: Questions, only: str | None, run: str, provenance: Mapping[str, str]
+    columns: _Columns, file: Path, questions: Questions, only: str | None, run: str, provenance: Mapping[str, str]
 ) -> tuple[list[Arm], list[str]]:
-    text = {n: Coded(table[n]) for n in _CODED}
-    counts = ("budget", "seed", "tokens_charged", "calls", "tokens_think")
-    number = {n: table[n].to_numpy().astype(np.int64) for n in counts if n in table.column_names}
-    ended = table["ended"].to_numpy(zero_copy_only=False).astype(np.bool_)
+    text, number, ended = columns.text, columns.number, columns.ended
     negative = np.flatnonzero(number["tokens_charged"] < 0)
     if negative.size:
         raise DataError(f"{file}, row {negative[0] + 1}, column 'tokens_charged': a count is negative")
-    ids = questions.codes(text["question"].texts)[text["question"].codes]
-    golds = np.array([_hash(t) for t in text["gold_hash"].texts], dtype=np.uint64)[text["gold_hash"].codes]
+    ids = questions.codes(text["question"].texts)
+    golds = np.array([_hash(t) for t in text["gold_hash"].texts], dtype=np.uint64)
     keys = [text["model"].codes, text["task"].codes, text["policy"].codes, number["budget"], number["seed"]]
-    extra = {n: Coded(table[n]) for n in ("group", "stage") if n in table.column_names}
-    if "stage" in extra:
-        extra["stage"].texts = ["answer" if t in _ANSWER_PASS else t for t in extra["stage"].texts]
-    notes = Coded(table["notes"]) if "notes" in table.column_names else None
-    seconds = _seconds(table, file.with_name(times.FILE))
+    words = {n: np.array(text[n].texts, dtype=object) for n in ("group", "stage") if n in text}
+    if "stage" in words:
+        words["stage"][np.isin(words["stage"], _ANSWER_PASS)] = "answer"
+    seconds = _seconds(columns, file.with_name(times.FILE))
     group, starts = _grouped(keys)
     arms = []
     for rows in np.split(group, starts[1:]):
@@ -126,33 +134,33 @@ def _arms(
             continue
         policy, options = split_label(text["policy"].of(at))
         budget = int(number["budget"][at])
-        columns = {k: np.array(c.texts, dtype=object)[c.codes[graded]] for k, c in extra.items()}
+        extra: dict[str, NDArray[Any]] = {k: found[text[k].codes[graded]] for k, found in words.items()}
         # A projection adds tokens, so its lengths are not the chain's.
         if declared(policy).plain == "think" and "tokens_think" in number:
-            columns["tokens_think"] = number["tokens_think"][graded]
+            extra["tokens_think"] = number["tokens_think"][graded]
         if seconds is not None:
-            columns["wall_s"] = seconds[graded]
-        columns |= _noted(notes, graded)
+            extra["wall_s"] = seconds[graded]
+        extra |= _noted(text.get("notes"), graded)
         arm = Arm(
             policy=policy,
             budget=budget,
             file=run,
             provenance=provenance,
-            question=ids[graded],
+            question=ids[text["question"].codes[graded]],
             verdict=np.where(text["verdict"].are("right", graded), RIGHT, WRONG).astype(np.int8),
             tokens=number["tokens_charged"][graded],
             ended=ended[graded],
             criterion="end-of-turn token",
-            content=golds[graded],
+            content=golds[text["gold_hash"].codes[graded]],
             model=canonical(name),
             model_as_logged=name,
             task=text["task"].of(at),
             seed=int(number["seed"][at]),
             failed=len(rows) - len(graded),
             options=options,
-            stages=_planned(_stages(table, graded, number.get("calls"), policy, budget), options, budget),
+            stages=_planned(_stages(columns, graded, policy, budget), options, budget),
             unreadable=int(text["verdict"].are("unreadable", graded).sum()),
-            extra=columns,
+            extra=extra,
         )
         _refuse_repeats(arm, questions, file)
         arms.append(arm)
@@ -162,25 +170,24 @@ def _arms(
     return _alike(arms), _notes(arms, run)
 
 
-def _seconds(table: Any, file: Path) -> NDArray[np.float64] | None:
+def _seconds(columns: _Columns, file: Path) -> NDArray[np.float64] | None:
     """How long each row took, where the file beside the rows tells of these very rows."""
     try:
         timed = read_columns(file, (*times.KEYS, "wall_s"))
-        here = RowColumns(table, file)
-        if len(timed) != len(here) or not all(_same(here, timed, name) for name in times.KEYS):
+        if len(timed) != len(columns.ended) or not all(_same(columns, timed, name) for name in times.KEYS):
             return None
         return timed.number("wall_s").astype(np.float64)
     except (DataError, ValueError):
         return None
 
 
-def _same(here: RowColumns, there: RowColumns, name: str) -> bool:
+def _same(here: _Columns, there: RowColumns, name: str) -> bool:
     """Whether a column says the same in both; texts are compared once each, not row by row."""
     if name in times.NUMBERS:
-        return np.array_equal(here.number(name), there.number(name))
-    ours, theirs = here.text(name), there.text(name)
+        return np.array_equal(here.number[name], there.number(name))
+    ours, theirs = here.text[name], there.text(name)
     known = {text: code for code, text in enumerate(ours.texts)}
-    translated = np.array([*(known.get(text, -2) for text in theirs.texts), -1], dtype=np.int64)
+    translated = np.array([*(known.get(text, -2) for text in theirs.texts), -1], dtype=np.int32)
     return np.array_equal(ours.codes, translated[theirs.codes])
 
 
@@ -195,15 +202,14 @@ def _noted(notes: Coded | None, rows: NDArray[np.int64]) -> dict[str, NDArray[An
     return {k: np.array([m[k] for m in mine]) for k in _NOTES if all(k in m for m in mine)}
 
 
-def _stages(
-    table: Any, rows: NDArray[np.int64], calls: NDArray[np.int64] | None, policy: str, budget: int
-) -> Stages:
+def _stages(columns: _Columns, rows: NDArray[np.int64], policy: str, budget: int) -> Stages:
     """Budgets of the first try, the thinking and the answer pass, from the row that made the most calls."""
-    if "stages" not in table.column_names or calls is None:
+    calls = columns.number.get("calls")
+    if "stages" not in columns.text or calls is None:
         return Stages()
-    most = int(rows[int(np.argmax(calls[rows]))])
+    most = rows[[int(np.argmax(calls[rows]))]]
     # A stage is written as [name, budget, ...]; rounds are numbered.
-    stages = [(str(s[0]), int(s[1])) for s in json.loads(table["stages"][most].as_py() or "[]")]
+    stages = [(str(s[0]), int(s[1])) for s in json.loads(columns.text["stages"].at(most)[0] or "[]")]
     seen: dict[str, int] = {}
     for name, allowed in stages:
         seen.setdefault(name.rstrip("0123456789"), allowed)
@@ -256,8 +262,8 @@ def _grouped(keys: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[
 
 
 def _refuse_repeats(arm: Arm, questions: Questions, file: Path) -> None:
-    values, first = np.unique(arm.question, return_index=True)
-    if len(values) < arm.n:
+    first, _ = distinct([arm.question])
+    if len(first) < arm.n:
         again = np.setdiff1d(np.arange(arm.n), first)[0]
         name = questions.names[int(arm.question[again])]
         raise DataError(f"{file}, column 'question': {name!r} occurs twice in {arm.name}, seed {arm.seed}")
