@@ -175,6 +175,33 @@ VALUES: dict[str, tuple[str, dict[str, Any]]] = {
         + _prompt(),
         {**_SWITCH, "on": {"reasoning_disabled": False}, "off": {"reasoning_disabled": True}, "off_writes": ""},
     ),
+    "levels of which only the higher ones are looked for": (
+        "{% set effort = reasoning_effort | default('high') %}"
+        + _PLAIN
+        + _prompt("{{ '<|think|>' }}{% if effort not in ['medium', 'high'] %}<|end|><|say|>{% endif %}"),
+        {
+            **_SWITCH,
+            "off": {"reasoning_effort": "low"},
+            "open_tag": "<|think|>",
+            "close_tag": "<|end|>",
+            "off_writes": "<|think|><|end|><|say|>",
+        },
+    ),
+    "an off that is a level, beside levels that are only told": (
+        "{% set effort = reasoning_effort | default('medium') %}{{ 'Effort: ' + effort + '\n' }}"
+        + _turns("m.thinking", "<|mull|>", "<|done|>")
+        + _prompt("{% if effort == 'none' %}<|say|>{% endif %}"),
+        {
+            **_SWITCH,
+            "off": {"reasoning_effort": "none"},
+            "off_writes": "<|say|>",
+            "effort": {
+                "name": "reasoning_effort",
+                "values": ["none", "low", "medium", "high"],
+                "default": "medium",
+            },
+        },
+    ),
     "levels that are numbers, of which one is off": (
         "{% set level = thinking_level | default(2) %}"
         + _PLAIN

@@ -19,7 +19,7 @@ def completed(found: Dialect) -> Dialect:
         return found
     alike = max(family, key=lambda known: _likeness(known, found))
     calls = _calls_alike(alike, found)
-    same = all(getattr(alike, n) == getattr(found, n) for n in ("thinking", "close", "off"))
+    same = all(getattr(alike, n) == getattr(found, n) for n in ("thinking", "default", "close", "off"))
     made = replace(
         found,
         # Without a switch there is little to know a model by, but its tool calls.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 
 MARK = re.compile(
     r"<\|[^<>]*?\|>|<[^<>\s][^<>\n]{0,60}>|\[/?[A-Z][A-Z_ ]{1,30}\]|◁/?[^◁▷]{1,20}▷|【/?[^【】\n]{1,20}】"
@@ -66,9 +67,15 @@ def pairs(opening: str, closing: str) -> bool:
 
 
 def closes(end: str) -> bool:
-    """Whether a prompt's end has a thought that is over."""
+    """Whether a prompt's end has a thought that is over: its closing mark, or another right behind its opening."""
     last = last_mark(end)
-    return bool(THINKS.search(last)) and pairs(opening_of(last) or "", last)
+    if THINKS.search(last) and pairs(opening_of(last) or "", last):
+        return True
+    marks = list(MARK.finditer(end))
+    return any(
+        THINKS.search(one[0]) and not THINKS.search(two[0]) and not end[one.end() : two.start()].strip()
+        for one, two in pairwise(marks)
+    )
 
 
 def opens(end: str) -> bool:

@@ -26,6 +26,9 @@ _OPPOSITES = {"on": "off", "enabled": "disabled", "enable": "disable", "yes": "n
 """A template may look for the one word alone and take all others for the other."""
 _EITHER = frozenset(["auto", "adaptive", "dynamic", "default", "hybrid"])
 """Words that leave it to the model."""
+_USUAL = ("low", "medium", "high")
+_ORDER = ("none", "no_think", "off", "minimal", *_USUAL, "xhigh", "max")
+"""Levels as most templates call them, the lowest first."""
 BUDGET = re.compile(r"budget|tokens", re.IGNORECASE)
 """Arguments that bound a thought."""
 _SOME = 512
@@ -130,9 +133,10 @@ class Switching:
                 if numbers := self._numbers(name, said):
                     yield from ((name, value) for value in numbers)
                     continue
-                if not any(isinstance(v, str) for v in said) and _LEVELS.search(name):
-                    # Whatever is said goes into a system text: the usual levels do.
-                    said += [] if self._is_flag(name) else ["low", "medium", "high"]
+                listed = _has_low(said) or bool(set(said) - set(_ORDER))
+                if _LEVELS.search(name) and not listed and not self._is_flag(name):
+                    # Where whatever is said goes into a text, or a level is told from all others, the usual do.
+                    said += _USUAL
                 usual = self.template.reading.fallback(name)
                 if said and isinstance(usual, str) and re.fullmatch(r"\w{1,12}", usual):
                     # A level that nothing is compared with, since it changes nothing.
@@ -370,5 +374,4 @@ def _has_low(values: list[Any]) -> bool:
 
 
 def _ascending(words: list[str]) -> list[str]:
-    order = ["none", "no_think", "off", "minimal", "low", "medium", "high", "xhigh", "max"]
-    return sorted(words, key=lambda w: order.index(w.lower()) if w.lower() in order else len(order))
+    return sorted(words, key=lambda w: _ORDER.index(w.lower()) if w.lower() in _ORDER else len(_ORDER))

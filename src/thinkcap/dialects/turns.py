@@ -126,6 +126,9 @@ class Turns:
         """An empty thought that the prompt writes when off: half of the lines inside belong to each mark."""
         off = self.prompt.off_writes or ""
         tags = list(MARK.finditer(off))
+        if len(tags) > 2 and THINKS.search(tags[0][0]) and not off[tags[0].end() : tags[1].start()].strip():
+            # What follows the empty thought is of the answer.
+            tags, off = tags[:2], off[: tags[1].end()]
         if not tags or not (THINKS.search(tags[0][0]) or len(tags) == 2) or off[tags[-1].end() :].strip():
             return None
         if len(tags) > 1 and (self._prompt_opening or tags[0][0]).strip() not in off:
