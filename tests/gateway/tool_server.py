@@ -102,7 +102,13 @@ class ToolServer:
             text = text.partition(word)[0]
         if self.kind == "llama":
             kind = "word" if stopped else "eos" if ended else "limit"
-            last = {"stop_type": kind, "tokens_predicted": len(ids), "stop": True, "truncated": False}
+            last = {
+                "stop_type": kind,
+                "stopping_word": stopped,
+                "tokens_predicted": len(ids),
+                "stop": True,
+                "truncated": False,
+            }
             whole = {"content": text, "tokens": ids, "model": "m", **last}
             pieces = [{"content": t, "tokens": i, "stop": False} for t, i in self._pieces(ids, text)]
             events: list[Any] = [*pieces, {**whole, "content": "", "tokens": []}]

@@ -113,6 +113,7 @@ SHOP = (
 SERVING = """
 import signal, sys
 from pathlib import Path
+import xllamacpp
 from thinkcap.engines.llamacpp import start_server
 plain = xllamacpp.CommonParams
 def templated():

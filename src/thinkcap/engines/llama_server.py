@@ -278,6 +278,9 @@ class LlamaServer:
         # After a stop word the server's text lacks it while the ids hold it; else ids and text are one.
         text = answer["content"] if stop == "word" else await self.read(ids)
         ended = stop in ("eos", "word")
+        extras: dict[str, Any] = {"stop_word": answer.get("stopping_word")} if stop == "word" else {}
+        if alternatives is not None:
+            extras["logprobs"] = _logprobs(answer, alternatives)
         return Output(
             text,
             ended,
@@ -286,7 +289,7 @@ class LlamaServer:
             generated=len(ids),
             prompt_tokens=prompt_tokens,
             finish="stop" if ended else "length",
-            extras={} if alternatives is None else {"logprobs": _logprobs(answer, alternatives)},
+            extras=extras,
         )
 
 

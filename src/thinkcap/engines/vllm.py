@@ -258,6 +258,7 @@ class VllmServer:
             generated=len(ids),
             prompt_tokens=prompt_tokens,
             finish=finish,
+            extras={"stop_word": answer["stop_reason"]} if word else {},
         )
 
 

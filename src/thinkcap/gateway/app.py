@@ -287,13 +287,15 @@ def _place(err: BaseException) -> str:
 class _Response:
     """One response on its way: at most one start, and an error in whichever form is still possible."""
 
-    __slots__ = ("_send", "done", "started", "visit", "wire")
+    __slots__ = ("_send", "done", "sent", "started", "visit", "wire")
 
     def __init__(self, send: Send, visit: Visit, wire: Wire) -> None:
         self._send = send
         self.visit = visit
         self.wire = wire
         self.started = False
+        self.sent = 0
+        """Events of a stream, comments aside."""
         self.done = False
 
     @property
@@ -312,8 +314,10 @@ class _Response:
         about = replies.header({"policy": choice.label, "chosen_by": choice.by, "cap": cap})
         try:
             async for event in events:
-                if self.visit.first is None and not event.startswith(_COMMENT):
-                    self.visit.shown()
+                if not event.startswith(_COMMENT):
+                    self.sent += event.count(b"\n\n")
+                    if self.visit.first is None:
+                        self.visit.shown()
                 if not self.started:
                     await self._start(200, [*_SSE, (b"x-thinkcap", about)])
                 await self._send({"type": "http.response.body", "body": event, "more_body": True})
@@ -325,7 +329,7 @@ class _Response:
         err.request_id, self.visit.code = self.visit.id, err.code or ""
         if self.started:
             self.visit.status = err.status
-            await self._end(self.wire.error_event(err))
+            await self._end(self.wire.error_event(err, self.sent))
             return
         body = self.wire.error(err)
         await self._start(err.status, [*err.headers, (b"content-length", b"%d" % len(body))])

@@ -71,6 +71,8 @@ class Call(Struct, frozen=True):
     top_p: float | None = None
     seed: int | None = None
     stops: tuple[str, ...] = ()
+    names_stop: bool = False
+    """The reply says at which of these words the answer ended."""
     format: Mapping[str, Any] | None = None
     tools: tuple[Mapping[str, Any], ...] = ()
     options: Mapping[str, Any] = EMPTY

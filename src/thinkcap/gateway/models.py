@@ -76,6 +76,9 @@ class Served:
         if by_grammar and card.transport == "ids" and not (call.media or "logprobs" in call.options):
             # A grammar of ours bounds the blanks and keeps room for the end; the server's own may do neither.
             return False
+        if call.stops and call.names_stop and card.transport == "ids" and not (call.media or call.tools):
+            # llama.cpp's server says over chat that a word ended the answer, and not which.
+            return False
         if choice.spec.name == "nothink":
             return "nothink" in card.modes
         # By ids the thought is counted exactly; over chat only the server can.

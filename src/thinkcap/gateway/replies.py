@@ -136,8 +136,8 @@ class Wire:
     encoder: Callable[[Call, Sequence[str]], Encoder]
     """From the request and the names thoughts go under; none where they stay hidden."""
     error: Callable[[Refusal], bytes]
-    error_event: Callable[[Refusal], bytes]
-    """The same after the headers are out."""
+    error_event: Callable[[Refusal, int], bytes]
+    """The same after the headers are out, and so many events."""
     servers_own: bool = False
     """Chat servers write it themselves: their answers can be handed on as they are."""
     counts_first: bool = False

@@ -138,11 +138,11 @@ def _plain(message: Mapping[str, Any], at: int, model: str, tools: bool) -> Mapp
         raise Refusal(f"model '{model}' cannot read tool messages here", code="unsupported", param=where)
     if isinstance(content, list):
         for part in content:
-            if part["type"] != "text":
+            if part["type"] not in ("text", "refusal"):
                 raise Refusal(
                     f"model '{model}' takes text only here, not {part['type']}", code="unsupported", param=where
                 )
-        content = "".join(part["text"] for part in content)
+        content = "".join(part[part["type"]] for part in content)
     if content is None:
         if role != "assistant":
             raise Refusal(f"a {role} message has no content", code="invalid_value", param=where)
@@ -246,6 +246,9 @@ def finished(job: Job, index: int, run: Run, shown: str | None = None, stopped: 
         stopped = stops.word
     complete = replies.is_json(content) if job.call.format else None
     final = answer.completion
+    if final is not None and final.extras.get("stop_word") in job.call.stops:
+        # A server that stops at the word leaves it out of what it says.
+        stopped = stopped or final.extras["stop_word"]
     if final is not None and final.extras.get("tool_calls"):
         finish = "tool_calls"
     elif (

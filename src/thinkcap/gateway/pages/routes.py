@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -137,6 +138,10 @@ def _entry(served: Served) -> dict[str, Any]:
         "id": served.name,
         "object": "model",
         "created": _STARTED,
+        # As Anthropic's clients read them.
+        "type": "model",
+        "display_name": served.name,
+        "created_at": datetime.fromtimestamp(_STARTED, UTC).isoformat(),
         "owned_by": "thinkcap",
         "max_model_len": card.context or None,
         "thinkcap": {

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from thinkcap.core.types import EMPTY
 from thinkcap.gateway.call import KNOBS, NO_WISHES, Call, Effort, Wishes
@@ -22,6 +23,7 @@ from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import DONE, Finished, Wire, encode, usage
 from thinkcap.gateway.wires.knobs import SILENT, Budget, Reasoning, ThinkingField, wished
 from thinkcap.gateway.wires.reading import converted, read_as
+from thinkcap.gateway.wires.tools import ChatTool, offered
 
 PATH = "/v1/chat/completions"
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -50,6 +52,12 @@ class File(Struct, tag="file", tag_field="type"):
     file: dict[str, Any]
 
 
+class RefusalPart(Struct, tag="refusal", tag_field="type"):
+    """What a model once said instead of an answer: words like any others of its turn."""
+
+    refusal: str
+
+
 class Function(Struct):
     name: str
     arguments: str
@@ -63,7 +71,7 @@ class ToolCall(Struct):
 
 class ChatMessage(Struct):
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[TextPart | Image | Audio | File] | None = None
+    content: str | list[TextPart | RefusalPart | Image | Audio | File] | None = None
     name: str | None = None
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
@@ -75,18 +83,6 @@ class ChatMessage(Struct):
 class StreamOptions(Struct, forbid_unknown_fields=True):
     include_usage: bool | None = None
     include_obfuscation: bool | None = None
-
-
-class ToolFunction(Struct):
-    name: str
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-    strict: bool | None = None
-
-
-class ChatTool(Struct):
-    function: ToolFunction
-    type: Literal["function"] = "function"
 
 
 class JsonSchema(Struct):
@@ -142,10 +138,23 @@ class ChatRequest(Struct):
     service_tier: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+    modalities: list[Literal["text"]] | None = None
     thinkcap: Wishes | None = None
 
 
-WITHOUT_EFFECT = frozenset(("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"))
+WITHOUT_EFFECT = frozenset(
+    (
+        "user",
+        "metadata",
+        "store",
+        "service_tier",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "modalities",
+    )
+)
 """Bookkeeping of hosted services: handed on over HTTP, of no effect on an embedded model."""
 
 _SILENT: Mapping[str, tuple[Any, ...]] = {
@@ -186,29 +195,11 @@ def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], 
         raise Refusal("top_logprobs needs logprobs: true", code="invalid_value", param="top_logprobs")
     if asked.stream_options is not None and not asked.stream:
         raise Refusal("stream_options needs stream: true", code="invalid_value", param="stream_options")
-    if asked.tool_choice is not None:
-        _check_choice(asked.tool_choice, asked.tools or ())
-    return _call(raw, asked, unknown, min(caps) if caps else None, size)
-
-
-def _check_choice(choice: str | dict[str, Any], tools: Sequence[ChatTool]) -> None:
-    """Which tool to call must be one of those that were sent: a server would write on without calling any."""
-    if choice in ("none", "auto"):
-        return
-    if not tools:
-        raise Refusal("tool_choice needs tools", code="invalid_value", param="tool_choice")
-    if choice == "required":
-        return
-    named = choice.get("function") if isinstance(choice, dict) and choice.get("type") == "function" else None
-    name = named.get("name") if isinstance(named, dict) else None
-    if name not in [tool.function.name for tool in tools]:
-        seen = name if isinstance(name, str) else choice if isinstance(choice, str) else choice.get("type")
-        raise Refusal(
-            f"tool_choice asks for '{str(seen)[:80]}'; wanted none, auto, required, or a tool by its name: "
-            f"{', '.join(tool.function.name[:80] for tool in tools[:8])}",
-            code="invalid_value",
-            param="tool_choice",
-        )
+    ignored: tuple[str, ...] = ()
+    if asked.tools or asked.tool_choice is not None:
+        raw, ignored = offered(raw, asked.tools or ())
+    call = _call(raw, asked, unknown, min(caps) if caps else None, size)
+    return replace(call, ignored=ignored) if ignored else call
 
 
 def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap: int | None, size: int) -> Call:
@@ -249,7 +240,7 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
         unknown={name: raw[name] for name in unknown} if unknown else EMPTY,
         template_kwargs={k: v for k, v in kwargs.items() if k not in _SWITCHES} if kwargs else EMPTY,
         media=any(
-            not isinstance(part, TextPart)
+            not isinstance(part, TextPart | RefusalPart)
             for m in asked.messages
             if isinstance(m.content, list)
             for part in m.content
@@ -266,7 +257,7 @@ def _options(raw: dict[str, Any], asked: ChatRequest, stops: tuple[str, ...]) ->
             found[name] = raw[name]
     if asked.logprobs:
         found |= {"logprobs": True, **({"top_logprobs": asked.top_logprobs} if asked.top_logprobs else {})}
-    if asked.tools:
+    if raw.get("tools"):
         for name in ("tool_choice", "parallel_tool_calls"):
             if raw.get(name) is not None:
                 found[name] = raw[name]
@@ -342,4 +333,4 @@ class ChatEncoder:
         return self._head + b'{"index":%d,"delta":%b,"finish_reason":null}]}\n\n' % (index, delta)
 
 
-WIRE = Wire(read, ChatEncoder, Refusal.body, Refusal.event, servers_own=True)
+WIRE = Wire(read, ChatEncoder, Refusal.body, lambda err, sent: err.event(), servers_own=True)

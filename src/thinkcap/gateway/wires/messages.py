@@ -45,6 +45,18 @@ class ImageBlock(Struct, tag="image", tag_field="type"):
     source: ImageSource
 
 
+class DocumentSource(Struct):
+    type: Literal["text", "content", "base64", "url", "file"]
+    data: str = ""
+    content: str | list[TextBlock | ImageBlock] = ""
+
+
+class DocumentBlock(Struct, tag="document", tag_field="type"):
+    source: DocumentSource
+    title: str | None = None
+    context: str | None = None
+
+
 class ThinkingBlock(Struct, tag="thinking", tag_field="type"):
     thinking: str
     signature: str = ""
@@ -62,11 +74,11 @@ class ToolUse(Struct, tag="tool_use", tag_field="type"):
 
 class ToolResult(Struct, tag="tool_result", tag_field="type"):
     tool_use_id: str
-    content: str | list[TextBlock | ImageBlock] | None = None
+    content: str | list[TextBlock | ImageBlock | DocumentBlock] | None = None
     is_error: bool | None = None
 
 
-Block = TextBlock | ImageBlock | ThinkingBlock | RedactedBlock | ToolUse | ToolResult
+Block = TextBlock | ImageBlock | DocumentBlock | ThinkingBlock | RedactedBlock | ToolUse | ToolResult
 
 
 class Turn(Struct):
@@ -92,7 +104,7 @@ class OutputFormat(Struct):
     type: Literal["json_schema"] = "json_schema"
 
 
-class OutputConfig(Struct):
+class OutputConfig(Struct, forbid_unknown_fields=True):
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     format: OutputFormat | None = None
 
@@ -143,7 +155,8 @@ def read(body: bytes, forward_unknown: bool = False) -> Call:
         raise Refusal("thinking 'enabled' needs budget_tokens", code="invalid_value", param="thinking")
     if budget is not None and budget >= asked.max_tokens:
         raise Refusal(
-            f"thinking.budget_tokens of {budget} leaves no answer of max_tokens of {asked.max_tokens}; lower it",
+            f"`max_tokens` must be greater than `thinking.budget_tokens`; it is {asked.max_tokens}, and a thought "
+            f"of {budget} leaves no answer",
             code="invalid_value",
             param="thinking.budget_tokens",
         )
@@ -151,6 +164,7 @@ def read(body: bytes, forward_unknown: bool = False) -> Call:
         call_of(chat | more, len(body)),
         unknown=more,
         usage_wanted=True,
+        names_stop=True,
         ignored=tuple(
             f"tool {tool.type or tool.name}"[:80] for tool in asked.tools or () if not _runs_at_client(tool)
         ),
@@ -209,27 +223,46 @@ def _told(message: Turn) -> Iterator[dict[str, Any]]:
         elif isinstance(block, ThinkingBlock):
             said["reasoning_content"] = said.get("reasoning_content", "") + block.thinking
         elif not isinstance(block, RedactedBlock):
-            parts.append(_part(block))
+            parts += _parts(block)
     if len(parts) == 1 and parts[0]["type"] == "text":
         yield {"role": message.role, "content": parts[0]["text"], **said}
     elif parts or said:
         yield {"role": message.role, "content": parts or None, **said}
 
 
-def _part(block: TextBlock | ImageBlock) -> dict[str, Any]:
+def _parts(block: TextBlock | ImageBlock | DocumentBlock) -> list[dict[str, Any]]:
     if isinstance(block, TextBlock):
-        return {"type": "text", "text": block.text}
+        return [{"type": "text", "text": block.text}]
+    if isinstance(block, DocumentBlock):
+        return _document(block)
     source = block.source
     url = source.url if source.type == "url" else f"data:{source.media_type};base64,{source.data}"
-    return {"type": "image_url", "image_url": {"url": url}}
+    return [{"type": "image_url", "image_url": {"url": url}}]
+
+
+def _document(block: DocumentBlock) -> list[dict[str, Any]]:
+    """A document that is text stands in the message as it is, under its title and what is said of it."""
+    source = block.source
+    if source.type not in ("text", "content"):
+        raise Refusal(
+            f"a document of type '{source.type}' cannot be read here; send its words as a source of type text",
+            code="unsupported",
+            param="messages",
+        )
+    about = [{"type": "text", "text": f"{words}\n"} for words in (block.title, block.context) if words]
+    if source.type == "text" or isinstance(source.content, str):
+        words = source.data if source.type == "text" else str(source.content)
+        return [*about, {"type": "text", "text": f"{words}\n"}]
+    return [*about, *(part for inner in source.content for part in _parts(inner))]
 
 
 def _result(block: ToolResult) -> str | list[dict[str, Any]]:
     if not isinstance(block.content, list):
         return block.content or ""
-    if all(isinstance(part, TextBlock) for part in block.content):
-        return "\n".join(part.text for part in block.content if isinstance(part, TextBlock))
-    return [_part(part) for part in block.content]
+    parts = [part for inner in block.content for part in _parts(inner)]
+    if all(part["type"] == "text" for part in parts):
+        return "\n".join(part["text"] for part in parts)
+    return parts
 
 
 def _runs_at_client(tool: MessagesTool) -> bool:

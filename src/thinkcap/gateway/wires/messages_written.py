@@ -24,6 +24,7 @@ _KINDS = {
     404: "not_found_error",
     413: "request_too_large",
     429: "rate_limit_error",
+    503: "overloaded_error",
     504: "timeout_error",
 }
 
@@ -32,7 +33,7 @@ def error_body(err: Refusal) -> bytes:
     return encode(_error(err))
 
 
-def error_event(err: Refusal) -> bytes:
+def error_event(err: Refusal, sent: int) -> bytes:
     return _event("error", _error(err))
 
 

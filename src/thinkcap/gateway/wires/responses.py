@@ -97,7 +97,7 @@ class ResponsesRequest(Struct):
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: Count | None = None
-    truncation: Literal["disabled"] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
     store: bool | None = None
     metadata: dict[str, Any] | None = None
     user: str | None = None
@@ -118,6 +118,12 @@ class ResponsesRequest(Struct):
 def read(body: bytes, forward_unknown: bool = False) -> Call:
     raw, asked, unknown = read_as(ResponsesRequest, body, forward_unknown)
     refused(raw, ABSENT)
+    if asked.truncation == "auto":
+        raise Refusal(
+            "'truncation' of auto is not offered here: nothing is left out of a conversation; shorten it yourself",
+            code="unsupported",
+            param="truncation",
+        )
     chat: dict[str, Any] = {"model": asked.model, "messages": _messages(asked), "stream": bool(asked.stream)}
     if asked.max_output_tokens is not None:
         chat["max_tokens"] = asked.max_output_tokens
@@ -137,7 +143,10 @@ def read(body: bytes, forward_unknown: bool = False) -> Call:
         call,
         unknown=more,
         usage_wanted=True,
-        ignored=tuple(f"tool {tool.type[:80]}" for tool in asked.tools or () if tool.type != "function"),
+        ignored=(
+            *(f"tool {tool.type[:80]}" for tool in asked.tools or () if tool.type != "function"),
+            *(("max_tool_calls",) if asked.max_tool_calls else ()),
+        ),
         nothink=wish.off,
         thought=wish.tokens,
         effort=wish.effort,
@@ -158,7 +167,7 @@ def _messages(asked: ResponsesRequest) -> list[dict[str, Any]]:
             thought = _joined(item.content)
             continue
         if item.type == "function_call_output":
-            found.append({"role": "tool", "tool_call_id": item.call_id, "content": _joined(item.output)})
+            found.append(_returned(item, at))
             continue
         told = _called(item, at) if item.type == "function_call" else _said(item, at)
         if told["role"] == "assistant":
@@ -167,6 +176,8 @@ def _messages(asked: ResponsesRequest) -> list[dict[str, Any]]:
                 told["reasoning_content"], thought = thought, ""
             if found and found[-1]["role"] == "assistant" and "tool_calls" in told:
                 found[-1].setdefault("tool_calls", []).extend(told["tool_calls"])
+                if more := told.get("reasoning_content"):
+                    found[-1]["reasoning_content"] = found[-1].get("reasoning_content", "") + more
                 continue
         found.append(told)
     return found
@@ -193,6 +204,19 @@ def _called(item: InputItem, at: int) -> dict[str, Any]:
     function = {"name": item.name, "arguments": item.arguments or "{}"}
     call = {"id": item.call_id, "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def _returned(item: InputItem, at: int) -> dict[str, Any]:
+    if not item.call_id or item.output is None:
+        raise Refusal(
+            f"input[{at}] is a function_call_output without call_id or output",
+            code="invalid_value",
+            param=f"input[{at}]",
+        )
+    told: dict[str, Any] = {"role": "tool", "tool_call_id": item.call_id}
+    if isinstance(item.output, list) and any(part.type == "input_image" for part in item.output):
+        return {**told, "content": [_part(part) for part in item.output]}
+    return {**told, "content": _joined(item.output)}
 
 
 def _part(part: InputPart) -> dict[str, Any]:
@@ -239,6 +263,10 @@ def _tool(tool: ResponsesTool) -> dict[str, Any]:
 def _tool_choice(choice: str | dict[str, Any]) -> str | dict[str, Any]:
     if isinstance(choice, str):
         return choice
+    if choice.get("type") == "allowed_tools":
+        some = choice.get("tools")
+        named = [{"type": "function", "function": tool} for tool in some] if isinstance(some, list) else []
+        return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode"), "tools": named}}
     if choice.get("type") != "function" or not isinstance(choice.get("name"), str):
         kind = str(choice.get("type"))[:80]
         raise Refusal(

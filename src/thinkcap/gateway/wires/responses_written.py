@@ -34,10 +34,10 @@ def _error(err: Refusal) -> dict[str, Any]:
     return {**error, **named}
 
 
-def error_event(err: Refusal) -> bytes:
+def error_event(err: Refusal, sent: int) -> bytes:
     error = _error(err)
     flat = {name: error[name] for name in ("code", "message", "param")}
-    return _event({"type": "error", **flat, "error": error, "sequence_number": 0})
+    return _event({"type": "error", **flat, "error": error, "sequence_number": sent})
 
 
 def _event(data: Mapping[str, Any]) -> bytes:
