@@ -105,6 +105,15 @@ MARKS: dict[str, tuple[str, dict[str, Any]]] = {
             "off_writes": "<|mull|><|end|><|from|>me<|tell|>",
         },
     ),
+    "a call with its number before its name": (
+        "{% for m in messages %}{% if m.role == 'assistant' %}{% if m.reasoning %}"
+        "{{ '<|from|>me<|mull|>' + m.reasoning + '<|end|>' }}{% endif %}{% if m.content %}"
+        "{{ '<|from|>me<|tell|>' + m.content + '<|end|>' }}{% endif %}{% for c in m.tool_calls or [] %}"
+        "{{ '<|from|>me<|do|><|number|>' + c.id + '<|name|>' + c.function.name + '<|end|>' }}{% endfor %}"
+        "{% else %}{{ '<|from|>you<|tell|>' + m.content + '<|end|>' }}{% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}<|from|>me{% endif %}",
+        {"thinking": "always", "open_tag": "<|mull|>", "tool_open": "<|from|>me<|do|><|number|>"},
+    ),
     "a message of its own for the thought": (
         "{% for m in messages %}{% if m.reasoning_content and loop.last %}"
         "{{ '<|role|>musing<|text|>' + m.reasoning_content + '<|over|>' }}{% endif %}"

@@ -11,7 +11,7 @@ from thinkcap.dialects.rendering import Template, user
 
 QUESTION, SECOND = "What is 2+3?", "And 4+4?"
 THOUGHT, ANSWER = "Quietly adding both.", "It makes five."
-TOOL = "get_weather"
+TOOL, CALL_ID = "get_weather", "call00001"
 TOOLS = [
     {
         "type": "function",
@@ -59,14 +59,14 @@ def _parts(kind: str, thought: str, answer: str) -> list[dict[str, Any]]:
 
 def call(arguments: Any) -> dict[str, Any]:
     """Some templates want the arguments as a mapping, some as JSON."""
-    return {"id": "call00001", "type": "function", "function": {"name": TOOL, "arguments": arguments}}
+    return {"id": CALL_ID, "type": "function", "function": {"name": TOOL, "arguments": arguments}}
 
 
 ARGUMENTS: tuple[Any, ...] = ({"city": "Paris"}, '{"city": "Paris"}')
 
 
 def result() -> dict[str, Any]:
-    return {"role": "tool", "name": TOOL, "tool_call_id": "call00001", "content": "18 degrees"}
+    return {"role": "tool", "name": TOOL, "tool_call_id": CALL_ID, "content": "18 degrees"}
 
 
 def shows(text: str | None, *words: str) -> bool:

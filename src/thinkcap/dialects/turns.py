@@ -11,6 +11,7 @@ from thinkcap.dialects.asking import SystemText
 from thinkcap.dialects.conversations import (
     ANSWER,
     ARGUMENTS,
+    CALL_ID,
     QUESTION,
     SECOND,
     THOUGHT,
@@ -308,6 +309,9 @@ class Turns:
         if self.answer[0] and self.answer[1]:
             # An answer without a word in it may stand before the call.
             before = before.replace(self.answer[0] + self.answer[1], "", 1)
+        marks, numbered, _ = before.partition(CALL_ID)
+        if header and before.startswith(header) and numbered and not MARK.sub("", marks[len(header) :]).strip():
+            return marks
         if header and before.startswith(header) and before != header:
             if "\n" in before[len(header) :]:
                 return before[: before.index("\n", len(header))]
