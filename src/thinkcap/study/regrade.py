@@ -50,11 +50,12 @@ async def regrade(folder: Path, *, modules: Collection[str] = (), conclude: Conc
     # Held to the end: a study that starts meanwhile would write the same columns and summary.
     with Journal(folder / "rows.jsonl", cells, config.prompts.hash) as journal:
         async with Grader() as grader:
+            again = _Again(grader)
             places = np.flatnonzero(journal.standing.present).tolist()
             for place, row in zip(places, journal.rows, strict=True):
                 if row.failed:
                     continue
-                new = await _graded(row, cells[place], grader)
+                new = await again.graded(row, cells[place])
                 if new.verdict != row.verdict and new.verdict is not None:
                     flips.append((row.key, row.verdict, cast(Verdict, new.verdict)))
                 if new != row:
@@ -102,10 +103,28 @@ def _provenance(folder: Path) -> dict[str, Any]:
         raise DataError(f"'{path}' is not a summary of a study: {err}; run the study again to rebuild it") from err
 
 
-async def _graded(row: Row, cell: Cell, grader: Grader) -> Row:
-    kind = cell.question.kind or "math"
-    answer, level = row.answer, row.level
-    if row.text is not None:
-        answer, level = stages.read(cell.question, row.text, guess=row.guess)
-    verdict = await grader.grade(cell.task.golds[row.question], answer, kind)
-    return msgspec.structs.replace(row, verdict=verdict, answer=answer, level=level, grader=Grader.version)
+class _Again:
+    """Rows through the grader. A chain that ended says the same at every larger budget, and rows lie budget by
+    budget: so of each question what was read last is kept."""
+
+    def __init__(self, grader: Grader) -> None:
+        self._grader = grader
+        self._last: dict[tuple[str, str], tuple[tuple[str, bool], tuple[Verdict, str | None, int]]] = {}
+
+    async def graded(self, row: Row, cell: Cell) -> Row:
+        if row.text is None:
+            verdict, answer, level = await self._judged(row, cell, row.answer, row.level)
+        else:
+            case, asked = (row.text, row.guess), (row.task, row.question)
+            known = self._last.get(asked)
+            if known is None or known[0] != case:
+                read = stages.read(cell.question, row.text, guess=row.guess)
+                known = self._last[asked] = case, await self._judged(row, cell, *read)
+            verdict, answer, level = known[1]
+        return msgspec.structs.replace(row, verdict=verdict, answer=answer, level=level, grader=Grader.version)
+
+    async def _judged(
+        self, row: Row, cell: Cell, answer: str | None, level: int
+    ) -> tuple[Verdict, str | None, int]:
+        gold, kind = cell.task.golds[row.question], cell.question.kind or "math"
+        return await self._grader.grade(gold, answer, kind), answer, level
