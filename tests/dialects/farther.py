@@ -48,6 +48,18 @@ MARKS: dict[str, tuple[str, dict[str, Any]]] = {
         _turns("m.reasoning_content", "【推理】", "【/推理】") + _prompt(),
         {"thinking": "always", "open_tag": "【推理】", "close_tag": "【/推理】", "prompt_opens_when_on": False},
     ),
+    "neither the marks nor their switch speak of thinking": (
+        _turns("m.reasoning_content", "<plan>\\n", "\\n</plan>\\n")
+        + _prompt("{% if quick is defined and quick %}{{ '<plan>\n</plan>\n' }}{% endif %}"),
+        {
+            **_SWITCH,
+            "on": {"quick": False},
+            "off": {"quick": True},
+            "open_tag": "<plan>",
+            "close_tag": "</plan>",
+            "off_writes": "<plan>\n</plan>\n",
+        },
+    ),
     "a heading that opens the thought": (
         "{% for m in messages %}{{ '# ' + m.role + '\n' }}{% if m.reasoning_content and loop.last %}"
         "{{ '## Thoughts\n' + m.reasoning_content + '\n## Reply\n' }}{% endif %}"

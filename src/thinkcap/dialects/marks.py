@@ -67,13 +67,14 @@ def pairs(opening: str, closing: str) -> bool:
 
 
 def closes(end: str) -> bool:
-    """Whether a prompt's end has a thought that is over: its closing mark, or another right behind its opening."""
+    """Whether a prompt's end has a thought that is over: its closing mark, or two marks with nothing inside."""
     last = last_mark(end)
     if THINKS.search(last) and pairs(opening_of(last) or "", last):
         return True
     marks = list(MARK.finditer(end))
     return any(
-        THINKS.search(one[0]) and not THINKS.search(two[0]) and not end[one.end() : two.start()].strip()
+        not end[one.end() : two.start()].strip()
+        and (pairs(one[0], two[0]) or (THINKS.search(one[0]) and not THINKS.search(two[0])))
         for one, two in pairwise(marks)
     )
 

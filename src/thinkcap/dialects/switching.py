@@ -156,7 +156,7 @@ class Switching:
         return sorted(found) if found and not words and _LEVELS.search(name) and not BUDGET.search(name) else []
 
     def _may_switch(self, name: str) -> bool:
-        """By its name; else where it adds a mark of thinking to the end of the prompt, or takes one away."""
+        """By its name; else where it adds a mark of thinking, or an empty pair of any, to the prompt's end."""
         usual = self.template.reading.fallback(name)
         if HISTORY.search(name) or name in GIVEN or (isinstance(usual, str) and MARK.search(usual)):
             return False
@@ -165,7 +165,8 @@ class Switching:
         words = [v for v in self.template.reading.compared_with(name) if isinstance(v, str)]
         tried = (True, False, *words, *((word,) for word in self.template.reading.holds(name)))
         ends = [(self.single(**{name: value}) or "").rpartition(QUESTION)[2] for value in tried]
-        return len({tuple(m for m in MARK.findall(end) if THINKS.search(m)) for end in ends}) > 1
+        shown = {(closes(end), *(m for m in MARK.findall(end) if THINKS.search(m))) for end in ends}
+        return len(shown) > 1
 
     def _is_flag(self, name: str) -> bool:
         """Whether any word means the same as True: then the argument is a flag, whatever its name says."""
