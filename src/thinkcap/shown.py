@@ -66,11 +66,28 @@ def result_text(summary: Mapping[str, Any], folder: Path) -> str:
         f"; separate runs would have needed {alone:,}, {alone / generated:.1f} times as many" if generated else ""
     )
     blocks.append(f"{generated:,} tokens generated{ratio}")
-    if summary["failed"]:
-        failed = counted(summary["failed"], "row")
-        blocks.append(f"{failed} failed (not counted as wrong); run the same command to retry them")
+    blocks += _failed(summary)
     blocks.append(f"report: {folder / 'report.html'}{said_of(folder)}")
     return "\n\n".join(blocks)
+
+
+_FOR_GOOD = ("EngineRefused", "Unsupported")
+"""Errors that the same request meets again: beyond the context, or more than the model's server can do."""
+
+
+def _failed(summary: Mapping[str, Any]) -> list[str]:
+    """How many rows failed, why, and whether trying again can help."""
+    if not summary["failed"]:
+        return []
+    lines = [f"{counted(summary['failed'], 'row')} failed (not counted as wrong)"]
+    causes = summary.get("failures") or ()
+    if not any(cause["error"] in _FOR_GOOD for cause in causes):
+        lines[0] += "; run the same command to retry them"
+    for cause in causes:
+        lasting = cause["error"] in _FOR_GOOD
+        again = "which would fail again" if lasting else "run the same command to retry"
+        lines.append(f"  {counted(cause['rows'], 'row')}, {again}: {cause['first']}")
+    return ["\n".join(lines)]
 
 
 def tasks(summary: Mapping[str, Any]) -> list[str]:

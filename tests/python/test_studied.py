@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pandas
 import polars
@@ -17,7 +18,7 @@ import pytest
 import thinkcap
 from thinkcap import studied
 from thinkcap.api import StudyOptions, read_study, run_study
-from thinkcap.core.errors import ConfigError, EngineTimeout
+from thinkcap.core.errors import ConfigError, EngineRefused, EngineTimeout
 from thinkcap.core.sync import wait
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.progress import watching
@@ -45,7 +46,20 @@ def test_it_is_a_mapping_of_the_summary(result: Studied) -> None:
     assert result.failed == 4
     assert repr(result) == f"<study '{result.folder}': 8 rows, 4 failed>"
     assert "q on" in str(result)
-    assert "4 rows failed (not counted as wrong)" in str(result)
+    assert "4 rows failed (not counted as wrong); run the same command to retry them" in str(result)
+    assert result["failures"] == [{"error": "EngineTimeout", "rows": 4, "first": "no answer in time"}]
+    assert "  4 rows, run the same command to retry: no answer in time" in str(result)
+
+
+def test_what_would_fail_again_is_not_said_to_need_another_try(tmp_path: Path) -> None:
+    """A cap beyond the context fails however often it is asked for."""
+    words = "prompt of 20 tokens and a budget of 64 exceed the context of 64 tokens; lower the budget"
+    refused: Any = lambda prompt: EngineRefused(words)  # noqa: E731
+    (tmp_path / "q.csv").write_text("question,answer\nWhat is 2 + 5?,7\n")
+    table = {"tasks": [str(tmp_path / "q.csv")], "policies": "nothink", "budgets": "64", "out": tmp_path / "run"}
+    said = str(wait(run_study(StudyConfig.from_mapping(table), engine=ScriptedEngine(refused))))
+    assert f"1 row failed (not counted as wrong)\n  1 row, which would fail again: {words}" in said
+    assert "retry" not in said
 
 
 def test_frames_hold_cells_and_rows_in_either_library(result: Studied) -> None:
@@ -159,6 +173,7 @@ def test_progress_is_one_line_that_fits_where_somebody_looks(
 
 SCRIPT = """
 from pathlib import Path
+from typing import Any
 
 import thinkcap
 from thinkcap.api import Studied, read_study

@@ -12,6 +12,7 @@ from typing import Any
 
 import openai
 import pytest
+import running
 from markups import CALLING
 from running import gateway_running
 from started import KEY, Server, launch, stop
@@ -142,12 +143,16 @@ def instruct() -> Iterator[str]:
 
 
 @pytest.mark.campaign
-def test_a_real_model_calls_and_uses_the_results_in_a_conversation(instruct: str, campaign: Any) -> None:
+def test_a_real_model_calls_and_uses_the_results_in_a_conversation(
+    instruct: str, campaign: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Left to itself this model writes a call in a code block, which llama.cpp reads as text: calls are forced."""
     messages: list[Any] = [{"role": "system", "content": SHOP}]
     asked: Any = {"model": "m", "tools": [TOOL, PRICE], "temperature": 0, "max_tokens": CAP}
     asked |= {"messages": messages, "extra_body": {"thinking_token_budget": BUDGET}}
     thought: list[int] = []
+    # At its start the gateway has the model write a little, which takes minutes on a busy machine.
+    monkeypatch.setattr(running, "PATIENCE_S", 3600)
     with gateway_running([{"model": instruct, "name": "m"}], request_timeout_s=3600) as (address, _):
         client = openai.OpenAI(base_url=address, api_key="x", max_retries=0, timeout=3600)
 

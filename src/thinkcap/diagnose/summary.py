@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +65,7 @@ def summarise(rows: Path, provenance: Mapping[str, Any], price: Price = FREE) ->
         "tokens_ratio": alone / generated if generated else None,
         "rows": len(found.failed),
         "failed": int(found.failed.sum()),
+        "failures": found.failures(),
         "provenance": dict(provenance),
     }
 
@@ -82,6 +83,18 @@ class _Cells:
         self.ended = columns.number("ended").astype(np.bool_) & ~self.failed
         keys = [*(self.text[name].codes for name in ("task", "model", "policy")), self.number["budget"]]
         self.first, self.cell = distinct(keys)
+
+    def failures(self) -> list[dict[str, Any]]:
+        """Why rows failed, the commonest first: the kind of error, how many rows, and the words of the first."""
+        at = np.flatnonzero(self.failed)
+        if not at.size:
+            return []
+        words = [text or "" for text in read_columns(self._rows, ("error",)).text("error").at(at)]
+        kinds = [text.partition(":")[0] for text in words]
+        return [
+            {"error": kind, "rows": rows, "first": words[kinds.index(kind)].partition(": ")[2]}
+            for kind, rows in Counter(kinds).most_common()
+        ]
 
     def described(self, price: Price) -> list[dict[str, Any]]:
         graded = ~self.failed

@@ -40,10 +40,11 @@ async def retold_stream(events: AsyncIterator[bytes], call: Call, encoder: Encod
                 seen.prompt = (chunk.get("usage") or {}).get("prompt_tokens") or seen.prompt
                 for choice in chunk.get("choices") or ():
                     thought, content = seen.take(choice, choice.get("delta") or {})
+                    if not opened and (content or (thought and not call.hides_thought)):
+                        # First of all: events of some wires are numbered as they are written.
+                        opened, out = True, encoder.open(0)
                     out += encoder.thought(0, thought) if thought else b""
                     out += encoder.content(0, content) if content else b""
-            if out and not opened:
-                opened, out = True, encoder.open(0) + out
             if out:
                 yield out
     one = seen.finished(call, about)
