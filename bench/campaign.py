@@ -62,6 +62,13 @@ SUITES = (
         "docs/serve.md",
     ),
     Suite(
+        "overhead",
+        "on every wire the gateway answers at least 20 times the requests a second of LiteLLM's proxy",
+        "bench/wires_overhead.py --seconds {5}",
+        30,
+        "docs/serve.md",
+    ),
+    Suite(
         "json",
         "answers under a JSON schema are complete, and about as right as answers in words",
         "bench/json_answers.py --requests {500}",
