@@ -57,10 +57,10 @@ class Seen:
         return dict(found)
 
 
-@pytest.fixture(scope="module", params=[6, pytest.param(60, marks=pytest.mark.campaign)])
+@pytest.fixture(scope="module", params=[4, pytest.param(60, marks=pytest.mark.campaign)])
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, campaign: Any) -> Seen:
     folder = tmp_path_factory.mktemp("cascades") / "run"
-    study(preset="cascades", limit=max(6, campaign.of(request.param)), out=str(folder))
+    study(preset="cascades", limit=max(4, campaign.of(request.param)), out=str(folder))
     return Seen(folder)
 
 

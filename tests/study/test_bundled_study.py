@@ -21,12 +21,12 @@ ALONE = (24, 60, 96, 144)
 SAME = ("verdict", "answer", "ended", "tokens_charged", "tokens_think", "stage", "text", "level")
 
 
-@pytest.mark.parametrize("questions", [4, pytest.param(60, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("questions", [2, pytest.param(60, marks=pytest.mark.campaign)])
 async def test_dense_study_equals_lone_runs_and_costs_one_run_per_mode(
     tmp_path: Path, questions: int, campaign: Any
 ) -> None:
-    few = questions == 4
-    questions = max(4, campaign.of(questions))
+    few = questions == 2
+    questions = max(2, campaign.of(questions))
     config = StudyConfig(
         policies=tuple(PolicyPlan(PolicySpec(name)) for name in ("nothink", "think", "think[heuristic]")),
         budgets=DENSE,
