@@ -27,15 +27,19 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+def ended(words: list[str]) -> object:
+    """The exit code of a command run here."""
+    try:
+        return main(words)
+    except SystemExit as end:
+        return end.code
+
+
 def test_a_full_disk(
     questions: Path, small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def study(out: Path) -> tuple[object, str]:
-        code: object = 0
-        try:
-            main(["study", "--task", str(questions), *OPTIONS, "--concurrency", "1", "--out", str(out)])
-        except SystemExit as ended:
-            code = ended.code
+        code = ended(["study", "--task", str(questions), *OPTIONS, "--concurrency", "1", "--out", str(out)])
         return code, capsys.readouterr().err
 
     out = small_disk / "run"
@@ -62,20 +66,22 @@ def test_a_full_disk(
 
 
 def test_a_store_in_use_by_another_run(
-    thinkcap: Start, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    thinkcap: Start,
+    questions: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("HELD_UNTIL", str(tmp_path / "go"))
-    options = ("--policy", "nothink", "--budgets", "8", "--model", "slow_engine:held")
-
-    def start() -> subprocess.Popen[str]:
-        return thinkcap("study", "--task", questions, *options, "--concurrency", "1", "--out", tmp_path / "run")
-
-    first = start()
-    lock = tmp_path / "run" / "traces.sqlite.lock"
+    options = ("--policy", "nothink", "--budgets", "8", "--model", "slow_engine:held", "--concurrency", "1")
+    words = ["study", "--task", str(questions), *options, "--out", str(tmp_path / "run")]
+    first = thinkcap(*words)
+    lock = tmp_path / "run" / "rows.jsonl.lock"
     while not lock.exists() or not lock.read_text():
         assert first.poll() is None
         time.sleep(0.01)
-    _, said = start().communicate(timeout=PATIENCE_S)
+    assert ended(words) == 2
+    said = capsys.readouterr().err
     assert f"in use by another run (process {first.pid})" in said
     assert "Traceback" not in said
     (tmp_path / "go").touch()
