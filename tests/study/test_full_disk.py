@@ -80,10 +80,11 @@ def test_a_store_in_use_by_another_run(
     while not lock.exists() or not lock.read_text():
         assert first.poll() is None
         time.sleep(0.01)
-    assert ended(words) == 2
+    code = ended(words)
+    (tmp_path / "go").touch()
     said = capsys.readouterr().err
+    assert code == 2
     assert f"in use by another run (process {first.pid})" in said
     assert "Traceback" not in said
-    (tmp_path / "go").touch()
     _, said = first.communicate(timeout=2 * PATIENCE_S)
     assert first.returncode == 0, said
