@@ -76,8 +76,8 @@ def test_a_store_in_use_by_another_run(
     options = ("--policy", "nothink", "--budgets", "8", "--model", "slow_engine:held", "--concurrency", "1")
     words = ["study", "--task", str(questions), *options, "--out", str(tmp_path / "run")]
     first = thinkcap(*words)
-    lock = tmp_path / "run" / "rows.jsonl.lock"
-    while not lock.exists() or not lock.read_text():
+    # Written when rows and traces are locked and their files made.
+    while not (tmp_path / "run" / "study.toml").exists():
         assert first.poll() is None
         time.sleep(0.01)
     code = ended(words)
