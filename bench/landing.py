@@ -1,6 +1,7 @@
 """What do last words in a closed thought do? `close` bare, with each sentence, a placebo, and the server alone.
 
     python bench/landing.py [--questions 300] [--model bundled] [--run runs/landing] [--page docs/dialects.md]
+    python bench/landing.py --model http://localhost:8000/v1 --arms bare,native [--block landing-vllm]
 
 One study of the bundled model's families, greedy. At the same cut every arm has thought the same words and has
 room for any answer: what the sentence does. At the same cap every arm keeps the same room for its answer, and the
@@ -13,7 +14,7 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,11 @@ class Cell:
         return {"name": NATIVE if self.arm == NATIVE else "close", "reserve": self.reserve, **said}
 
 
-def cells(forced: Mapping[str, int]) -> list[Cell]:
+def cells(forced: Mapping[str, int], arms: Sequence[str] = ARMS) -> list[Cell]:
     """llama.cpp and vLLM count a thought from behind its opening mark: one token less is left for the same cut."""
     room = max(forced.values()) + 2 * ANSWER
     found = []
-    for arm in ARMS:
+    for arm in arms:
         mark = int(arm == NATIVE)
         found += [Cell("cut", cut, arm, room + mark, cut + room) for cut in CUTS]
         found += [Cell("cap", cap, arm, ANSWER + forced[arm] + mark, cap) for cap in CAPS]
@@ -145,18 +146,28 @@ async def main() -> None:
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--model", default="bundled")
     parser.add_argument("--run", type=Path, help="keep the run here, and go on with it where it stopped")
+    parser.add_argument(
+        "--arms", default=",".join(ARMS), help="bare, to which others are compared, and some of them"
+    )
     parser.add_argument("--page", type=Path, help="write the table into this page")
+    parser.add_argument("--block", default="landing", help="where in the page")
     args = parser.parse_args()
     forced = await forced_tokens(args.model)
     print(f"forced tokens: {forced}", file=sys.stderr)
-    plan = cells(forced)
+    arms = [BARE, *(arm for arm in args.arms.split(",") if arm != BARE)]
+    if unknown := set(arms) - set(ARMS):
+        parser.error(f"no arm is called {', '.join(sorted(unknown))}; there are {', '.join(ARMS)}")
+    plan = cells(forced, arms)
     with tempfile.TemporaryDirectory() as folder:
-        arms = await measured(args.model, args.questions, plan, args.run or Path(folder) / "run")
-    said = table(plan, arms, forced)
+        found = await measured(args.model, args.questions, plan, args.run or Path(folder) / "run")
+    said = table(plan, found, forced)
     print(said)
     if args.page:
-        command = f"`python bench/landing.py --questions {args.questions}`, model `{args.model}`:"
-        written(args.page, "landing", f"{command}\n\n{said}")
+        some = "" if len(arms) == len(ARMS) else f" --arms {','.join(arms)}"
+        # A server's address is of no use to a reader.
+        model = "behind a server" if "://" in args.model else f"model `{args.model}`"
+        command = f"`python bench/landing.py --questions {args.questions}{some}`, {model}:"
+        written(args.page, args.block, f"{command}\n\n{said}")
 
 
 if __name__ == "__main__":
