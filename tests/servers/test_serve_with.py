@@ -146,8 +146,10 @@ def test_killed_in_the_middle_of_its_start(
     assert left(known) == {}
 
 
-# vLLM takes half a minute and more to start, and behind a gateway it is looked at by the tests beside this one.
-@pytest.mark.parametrize("backend", ["llama-server"], indirect=True)
+# vLLM takes half a minute and more to start, and behind a gateway it is looked at by the tests beside it too.
+@pytest.mark.parametrize(
+    "backend", ["llama-server", pytest.param("vllm", marks=pytest.mark.campaign)], indirect=True
+)
 def test_a_gateway_in_front(words: list[str], backend: str, begin: list[Run], tmp_path: Path) -> None:
     run = started(begin, "serve", *words, "--port", "0")
     assert run.stderr

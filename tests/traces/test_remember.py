@@ -53,6 +53,17 @@ def test_any_order_of_budgets_equals_fresh_runs(reply: str, order: list[int], mo
         asyncio.run(check(Path(folder)))
 
 
+def test_who_looks_something_up_does_not_wait_for_a_commit(tmp_path: Path) -> None:
+    with TraceStore.open(tmp_path / "t.sqlite", "f") as store:
+        asyncio.run(store.put("ab" * 32, Trace((1, 2), ended=True, limit=8)))
+        store._recent.clear()
+        with store._mutex:  # as while a commit is under way
+            found = store.get("ab" * 32)
+            assert found is not None
+            assert found.ids == (1, 2)
+            assert store.get("cd" * 32) is None
+
+
 @settings(max_examples=20, deadline=None)
 @given(budgets)
 def test_flows_that_need_the_same_trace_wait_for_one_generation(order: list[int]) -> None:

@@ -32,6 +32,8 @@ _MATHY = re.compile(r"\d|\\[A-Za-z]+|[A-Za-z]\s*[-+*/^=<>]\s*[A-Za-z]|[π√∞�
 _CUT = re.compile(r"(?:[-+*/^=<,(\[]|\\(?:frac|times|cdot|left|sqrt|text))\s*$")
 _BARE_LENGTH = 600
 _TAIL = 4000
+_NEVER = frozenset("bghijklmnopqsuvwxyzBCDFGHIJKLMNOPQRSTUVWXYZ")
+"""Letters that stand in no number: `1e5` and `\\dfrac`, `\\tfrac` have the others."""
 _BLOCK, _NEAR, _OVERLAP = 4096, 128, 64
 _MOST = 60
 _LONGEST_NUMBER = 400
@@ -74,6 +76,10 @@ def _last_number(text: str) -> re.Match[str] | None:
     if text.isascii():
         # Around the last digit alone, where it nearly always is: all places of a block take a millisecond.
         digit = _last_digit(text)
+        apart = _apart(text, digit)
+        found = deque(NUMBER.finditer(text, apart, min(end, digit + _OVERLAP)), 1) if apart else ()
+        if found:
+            return found[0]
         near = max(0, digit - _NEAR)
         close = deque(NUMBER.finditer(text, near, min(end, digit + _OVERLAP)), 1) if near else ()
         if close and close[0].start() >= near + _OVERLAP and len(close[0].group()) <= _OVERLAP:
@@ -97,6 +103,14 @@ def _last_number(text: str) -> re.Match[str] | None:
             return NUMBER.search(text, max(0, start - _OVERLAP), last.end() + _OVERLAP)
         end = start
     return None
+
+
+def _apart(text: str, digit: int) -> int:
+    """A letter shortly before a digit that no number is written with, so that none reaches across; 0 if none."""
+    for at in range(digit - 1, max(0, digit - _OVERLAP), -1):
+        if text[at] in _NEVER:
+            return at
+    return 0
 
 
 def _last_digit(text: str) -> int:

@@ -20,7 +20,7 @@ import zlib
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -73,9 +73,12 @@ class TraceStore:
 
     def __init__(self, connection: sqlite3.Connection, path: Path, lock: FileLock | None) -> None:
         self._db = connection
+        # Who looks something up does not wait for a commit: a reader of its own sees what is on disk meanwhile.
+        self._reads = connection if lock is None else _connect(path, readonly=True)
         self._path = path
         self._lock = lock
         self._mutex = threading.Lock()
+        self._reading_mutex = threading.Lock()
         self._pending: list[tuple[str, tuple[Any, ...], asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
         self._recent: OrderedDict[str, Trace] = OrderedDict()
@@ -91,11 +94,11 @@ class TraceStore:
         try:
             connection = _connect(path, readonly)
             _check(connection, path, fingerprint, readonly)
+            return cls(connection, path, lock)
         except BaseException:
             if lock:
                 lock.release()
             raise
-        return cls(connection, path, lock)
 
     def recent(self, key: str) -> Trace | None:
         """A trace that was written or read not long ago; for it nothing has to be looked up."""
@@ -108,7 +111,9 @@ class TraceStore:
         if (known := self.recent(key)) is not None:
             return known
         with self._reading():
-            row = self._db.execute(f"select {self._columns} from traces where key = ?", (_blob(key),)).fetchone()
+            row = self._reads.execute(
+                f"select {self._columns} from traces where key = ?", (_blob(key),)
+            ).fetchone()
             if row is None:
                 return None
             ids, scores = _unpack(row[0]), _unpack_scores(row[6])
@@ -142,7 +147,7 @@ class TraceStore:
     def get_output(self, key: str) -> dict[str, Any] | None:
         """What a chat transport gave, which cannot be cut: kept only so that a rerun need not ask again."""
         with self._reading():
-            row = self._db.execute("select body from outputs where key = ?", (_blob(key),)).fetchone()
+            row = self._reads.execute("select body from outputs where key = ?", (_blob(key),)).fetchone()
             return None if row is None else dict(json.loads(_inflated(row[0])))
 
     async def put_output(self, key: str, output: dict[str, Any], tokens: int) -> None:
@@ -151,14 +156,14 @@ class TraceStore:
 
     def contents(self) -> Contents:
         with self._reading():
-            count, ended, tokens, generated, wall_s = self._db.execute(
+            count, ended, tokens, generated, wall_s = self._reads.execute(
                 "select count(*), coalesce(sum(ended), 0), coalesce(sum(tokens), 0),"
                 " coalesce(sum(generated), 0), coalesce(sum(wall_s), 0) from traces"
             ).fetchone()
-            outputs, output_tokens = self._db.execute(
+            outputs, output_tokens = self._reads.execute(
                 "select count(*), coalesce(sum(tokens), 0) from outputs"
             ).fetchone()
-            fingerprint = _meta(self._db, "fingerprint") or ""
+            fingerprint = _meta(self._reads, "fingerprint") or ""
         return Contents(
             fingerprint,
             count,
@@ -172,7 +177,7 @@ class TraceStore:
 
     def items(self) -> Iterator[tuple[str, Trace]]:
         with self._reading():
-            keys = [row[0].hex() for row in self._db.execute("select key from traces order by key")]
+            keys = [row[0].hex() for row in self._reads.execute("select key from traces order by key")]
         for key in keys:
             trace = self.get(key)
             if trace is not None:
@@ -188,18 +193,21 @@ class TraceStore:
             args.append(longer_than)
         if not where:
             return 0
-        with self._reading(), self._db:
+        with self._kept(self._mutex), self._db:
             gone = self._db.execute(f"delete from traces where {' and '.join(where)}", args).rowcount
         self._recent.clear()
-        with self._reading():
+        with self._kept(self._mutex):
             self._db.execute("vacuum")
         return gone
 
+    def _reading(self) -> AbstractContextManager[None]:
+        return self._kept(self._reading_mutex)
+
     @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """One reader at a time; a store that was damaged, or made to look like one, is refused in a sentence."""
+    def _kept(self, mutex: threading.Lock) -> Iterator[None]:
+        """One at a time; a store that was damaged, or made to look like one, is refused in a sentence."""
         try:
-            with self._mutex:
+            with mutex:
                 yield
         except _DAMAGE as err:
             raise StoreError(
@@ -244,6 +252,7 @@ class TraceStore:
             self._recent.popitem(last=False)
 
     def close(self) -> None:
+        self._reads.close()
         self._db.close()
         if self._lock:
             self._lock.release()
