@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 NEWEST := .venv-newest
 
-.PHONY: setup setup-clients study profile test test-again test-all setup-servers test-servers test-servers-again setup-newest test-newest check format clean attack audit campaign
+.PHONY: setup setup-clients setup-inspect study profile test test-again test-all setup-servers test-servers test-servers-again setup-newest test-newest check format clean attack audit campaign
 
 setup: $(STAMP)
 
@@ -18,6 +18,11 @@ $(STAMP): pyproject.toml
 # Clients of all kinds from PyPI, for tests/clients; without them these tests are skipped by name.
 setup-clients: setup
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,clients]'
+
+# inspect-ai wants newer packages than other clients let in: an environment of its own.
+setup-inspect: setup
+	$(BIN)/python -m venv .venv-inspect
+	.venv-inspect/bin/python -m pip install -q --disable-pip-version-check 'inspect-ai>=0.3.280' openai anthropic
 
 study: setup
 	$(BIN)/thinkcap study

@@ -1,6 +1,6 @@
 """Every client in every way, on the bundled model, in front of llama.cpp's server and of vLLM: what came of it.
 
-    make setup-clients setup-servers
+    make setup-clients setup-inspect setup-servers
     .venv/bin/python bench/clients.py                            # a table
     .venv/bin/python bench/clients.py --page docs/clients.md     # the code of each way into the page as well
 

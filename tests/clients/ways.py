@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
+import subprocess
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import asked
 
 QUESTION = "Tom has 12 apples and buys 7 more. How many apples does he have?\nSolve it, then end with: #### number"
+
+
+ALONE = Path(os.environ.get("THINKCAP_INSPECT") or Path(__file__).parents[2] / ".venv-inspect") / "bin" / "python"
+"""An environment of inspect-ai's own (`make setup-inspect`): other clients may hold its packages back."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +38,17 @@ class Way:
     @property
     def version(self) -> str:
         """Empty where it is not installed."""
+        if self.alone:
+            return _version_alone(self.client)
         try:
             return version(self.client)
         except PackageNotFoundError:
             return ""
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is tried in its own environment."""
+        return self.client == "inspect-ai" and ALONE.exists()
 
     @property
     def snippet(self) -> str:
@@ -76,7 +91,7 @@ class HeldBack(Exception):
 def carried_out(way: Way, url: str, model: str) -> str:
     """What came of it, in one line; an AssertionError where that is not the answer."""
     try:
-        found = way.function(url, model, QUESTION)
+        found = _alone(way, url, model) if way.alone else way.function(url, model, QUESTION)
         if inspect.isawaitable(found):
 
             async def waited() -> Any:
@@ -91,6 +106,25 @@ def carried_out(way: Way, url: str, model: str) -> str:
     said = " ".join(str(found).split())
     assert said if way.raw else "19" in said, f"{way.client} ({way.tried}) got {said[:200]!r}"
     return said
+
+
+@cache
+def _version_alone(client: str) -> str:
+    asked = f"from importlib.metadata import version; print(version({client!r}))"
+    return subprocess.run([ALONE, "-c", asked], capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _alone(way: Way, url: str, model: str) -> str:
+    """The same function in the other environment; its last line is the answer in one line."""
+    asked = (
+        "import asyncio, sys, asked; "
+        f"print(' '.join(asyncio.run(asked.{way.function.__name__}(*sys.argv[1:])).split()))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    words = [str(ALONE), "-c", asked, url, model, QUESTION]
+    ran = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return ran.stdout.splitlines()[-1]
 
 
 def snippets() -> str:
