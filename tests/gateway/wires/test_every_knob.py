@@ -64,6 +64,7 @@ def answered(client: Client, wire: str, knob: dict[str, Any]) -> tuple[str, str,
         (CHAT, {"reasoning_effort": "max", "thinking_budget": 20}, 20),
         (CHAT, {"thinkcap": {"answer_tokens": CAP - 20}}, 20),
         (MESSAGES, {"thinking": {"type": "enabled", "budget_tokens": 20}}, 20),
+        (MESSAGES, {"thinking": {"type": "adaptive", "budget_tokens": 20}}, 20),
         (MESSAGES, {**SHOWN, "output_config": {"effort": "low"}}, CAP // 4),
         (MESSAGES, {**SHOWN, "thinkcap": {"answer_tokens": CAP - 20}}, 20),
         (RESPONSES, {"reasoning": {"max_tokens": 20}}, 20),
@@ -180,6 +181,7 @@ def test_one_token_to_draw_from_is_no_draw(client: Client, knob: dict[str, Any])
         (RESPONSES, {"conversation": "conv_1"}),
         (RESPONSES, {"background": True}),
         (RESPONSES, {"reasoning_effort": "low"}),
+        (RESPONSES, {"max_tokens": 20}),
     ],
     ids=str,
 )
@@ -190,3 +192,11 @@ def test_what_means_nothing_here_is_refused_by_name(client: Client, wire: str, k
     inner = next(iter(value)) if isinstance(value, dict) else name
     said = reply.json()["error"]["message"]
     assert name in said or inner in said, said
+
+
+@pytest.mark.parametrize(("wire", "missing"), [(CHAT, "messages"), (MESSAGES, "max_tokens"), (RESPONSES, "input")])
+def test_what_is_missing_is_named(client: Client, wire: str, missing: str) -> None:
+    body = {name: value for name, value in WIRES[wire].items() if name != missing}
+    error = client.post(f"/v1/{wire}", json={"model": "pebble", **body}).json()["error"]
+    assert error["param"] == missing
+    assert missing in error["message"]

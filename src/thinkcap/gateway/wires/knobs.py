@@ -65,7 +65,7 @@ def wished(
     if thinking is not None:
         off |= thinking.type == "disabled"
         hidden |= thinking.display == "omitted"
-        tokens.append(thinking.budget_tokens if thinking.type == "enabled" else None)
+        tokens.append(None if thinking.type == "disabled" else thinking.budget_tokens)
     bounds = [one for one in tokens if one is not None and one >= 0]
     named: list[Effort] = [effort for effort in (*efforts, reasoning.effort) if effort is not None]
     lowest = sorted(named, key=_share)[:1]

@@ -55,7 +55,11 @@ def converted(form: type[T], raw: dict[str, Any]) -> T:
     except msgspec.ValidationError as err:
         words, _, at = str(err).partition(" - at `$")
         param = at.rstrip("`").lstrip(".") or None
-        raise Refusal(f"{words}{f' in {param}' if param else ''}", code="invalid_value", param=param) from None
+        said = f"{words}{f' in {param}' if param else ''}"
+        _, missing, name = words.partition("missing required field ")
+        if missing:
+            param = f"{param}.{name.strip('`')}" if param else name.strip("`")
+        raise Refusal(said, code="invalid_value", param=param) from None
     except RecursionError:
         raise Refusal("the body is nested too deeply", code="invalid_json") from None
 

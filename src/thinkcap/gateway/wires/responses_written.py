@@ -30,6 +30,9 @@ def error_body(err: Refusal) -> bytes:
 def _error(err: Refusal) -> dict[str, Any]:
     """What everybody else calls max_tokens has a name of its own on this wire."""
     error: dict[str, Any] = msgspec.json.decode(err.body())["error"]
+    if err.code == "unknown_field":
+        # There it stands as the caller wrote it.
+        return error
     named = {name: _CAP.sub("max_output_tokens", error[name]) for name in ("message", "param") if error[name]}
     return {**error, **named}
 
