@@ -233,6 +233,10 @@ def test_copies_of_a_seed_make_nothing_surer() -> None:
         assert (pooled.first, pooled.second, pooled.n) == (single.first, single.second, 3 * single.n)
         assert pooled.p_holm == pytest.approx(single.p_holm)
         assert (pooled.result.low, pooled.result.high) == pytest.approx((single.result.low, single.result.high))
+        assert (pooled.result.questions, pooled.least_detectable) == (single.n, single.least_detectable)
+    said = " ".join(s.text for s in say(thrice).sentences)
+    assert "of 360 answers to 120 questions" in said
+    assert "of 120 questions" in " ".join(s.text for s in say(once).sentences)
     assert one.lengths is not None
     assert three.lengths is not None
     assert three.lengths.curve.quantile_interval() == one.lengths.curve.quantile_interval()

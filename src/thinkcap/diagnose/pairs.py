@@ -124,7 +124,7 @@ def compare(found: Sequence[Configuration]) -> Comparisons:
             refused.append(Refused(*names, str(outcome)))
             continue
         result, p_holm = outcome
-        small = least_detectable(result.test.n) if result.test.n < _SMALL else None
+        small = least_detectable(result.questions) if result.questions < _SMALL else None
         made.append(Comparison(*names, by, result, p_holm, small))
     return Comparisons(tuple(made), tuple(refused))
 

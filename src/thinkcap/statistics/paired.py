@@ -71,6 +71,8 @@ class PairedDifference:
     low: float
     high: float
     level: float
+    questions: int
+    """Different ones among the rows: fewer than `test.n` where some have several."""
 
 
 def difference_interval(
@@ -116,7 +118,8 @@ def difference(
     """Test and interval of rows that somebody has already matched, and says how."""
     test = mcnemar(first, second, questions)
     effect = design_effect(np.asarray(first, dtype=np.int8) - np.asarray(second, dtype=np.int8), questions, level)
-    return PairedDifference(test, matched_by, *interval_of(test, level, effect), level)
+    asked = test.n if questions is None else len(np.unique(questions))
+    return PairedDifference(test, matched_by, *interval_of(test, level, effect), level, asked)
 
 
 def mean_difference(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:

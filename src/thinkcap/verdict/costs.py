@@ -71,7 +71,8 @@ def _loss(row: AtBudget, *, detail: bool) -> Sentence:
         alone = " by itself" if low > 0 or high < 0 else ""
         text = f"{where} makes no clear difference: {points(gap)} points ({span}{alone}; {small(found.p_holm)})"
         if found.least_detectable is not None:
-            text += f"; {times(found.n, 'question')} would show {points(found.least_detectable)} points or more"
+            asked = times(found.result.questions, "question")
+            text += f"; {asked} would show {points(found.least_detectable)} points or more"
     else:
         if gap < 0:
             span = f"{points(-high)} to {points(-low)}"

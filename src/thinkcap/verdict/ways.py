@@ -48,7 +48,10 @@ def _compared(found: Findings, comparisons: Comparisons) -> list[Sentence]:
 def compared(c: Comparison, *, detail: bool) -> Sentence:
     """`iris(...)@144 gets 35.0 points more than town(...)@112 (21:0 ...)`."""
     test = c.result.test
-    counts = f"{test.only_first}:{test.only_second} of {times(c.n, 'question')}, {small(c.p_holm)}"
+    rows = times(c.result.questions, "question")
+    if c.n > c.result.questions:
+        rows = f"{times(c.n, 'answer')} to {rows}"
+    counts = f"{test.only_first}:{test.only_second} of {rows}, {small(c.p_holm)}"
     counts += ", same cap" if c.matched_by == "cap" else ", same stages"
     if not c.clear:
         text = f"{c.first} and {c.second} cannot be told apart ({counts})."
