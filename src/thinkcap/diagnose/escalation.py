@@ -111,7 +111,7 @@ def _against(arm: Arm, direct: Arm) -> Against:
     net = net_recovery(sent, one.n, int((two.right & hard).sum()), int((one.right & hard).sum()))
     if net is None:
         return Against(direct.name, None, None, "the first try settled every question; nothing was taken over")
-    return Against(direct.name, net, mcnemar(one.right[hard], two.right[hard], one.take(hard).repeats), None)
+    return Against(direct.name, net, mcnemar(one.right[hard], two.right[hard], one.repeats_on(hard)), None)
 
 
 def _cost(arm: Arm, kept: Bools) -> Cost | str:

@@ -129,8 +129,7 @@ def summary(arm: Arm) -> ArmSummary:
     parts = None if judged.ended is None or not judged.n else decompose(judged.ended, judged.right)
     stop = None
     if judged.ended is not None and judged.n:
-        ended = judged.take(judged.ended)
-        stop = stop_precision(ended.right, ended.repeats)
+        stop = stop_precision(judged.right[judged.ended], judged.repeats_on(judged.ended))
     known = arm.tokens is not None and arm.n > 0
     return ArmSummary(
         arm.name,

@@ -172,7 +172,7 @@ def _extraction(one: Arm, two: Arm, arms: Sequence[Arm], hazard: Hazard | None) 
         int(rows.sum()),
         e,
         t,
-        mcnemar(a.right[rows], b.right[rows], a.take(rows).repeats),
+        mcnemar(a.right[rows], b.right[rows], a.repeats_on(rows)),
         recovery,
         direct,
         parts,
@@ -240,7 +240,7 @@ def _halves(one: Arm, two: Arm) -> SplitSample | None:
         return None
     rows = still_open(one)
     try:
-        return split_sample(one.right[rows], done[rows], two.right[rows], two.ended[rows], one.take(rows).repeats)
+        return split_sample(one.right[rows], done[rows], two.right[rows], two.ended[rows], one.repeats_on(rows))
     except DataError:
         # Two runs that do not share their chains: more end at the cut of one than at the cap of the other.
         return None

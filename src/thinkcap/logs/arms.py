@@ -184,6 +184,10 @@ class Arm:
         # Seeds of a drawn task may give one id to other questions.
         return repeated(distinct([self.question, self.content.view(np.int64)])[1])
 
+    def repeats_on(self, rows: Bools) -> Ints | None:
+        """The same for a part of the rows."""
+        return None if self.repeats is None else self.repeats[rows]
+
     @cached_property
     def accuracy(self) -> Proportion:
         return accuracy(self.right, self.repeats)
