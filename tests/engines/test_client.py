@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import aiohttp
 import pytest
 
 from patience import PATIENCE_S, comes
@@ -210,3 +211,23 @@ async def test_a_fast_server_is_held_back_until_the_reader_reads() -> None:
             await asyncio.sleep(0.2)
         assert sent < 2**25, "it wrote on though nobody read"
         await batches.aclose()
+
+
+async def test_an_error_whose_words_never_come_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[aiohttp.ClientResponse] = []
+    request = aiohttp.ClientSession.request
+
+    async def noted(session: aiohttp.ClientSession, *args: Any, **more: Any) -> aiohttp.ClientResponse:
+        made.append(await request(session, *args, **more))
+        return made[-1]
+
+    async def half(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 500 Oh No\r\nContent-Length: 100\r\n\r\n")
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(aiohttp.ClientSession, "request", noted)
+    async with serving(half, retry=replace(ONCE, first_byte_s=1.0)) as (client, _):
+        with pytest.raises(EngineTimeout):
+            await events(client)
+        assert [one.closed for one in made] == [True]

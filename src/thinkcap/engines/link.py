@@ -155,8 +155,10 @@ class Link:
             allow_redirects=False,
         )
         if not 200 <= response.status < 300:
-            words = (await response.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
-            response.close()
+            try:
+                words = (await response.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
+            finally:
+                response.close()
             raise self.refusal(path, response.status, words, response.headers.get("Retry-After"))
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":
