@@ -62,5 +62,5 @@ class RunFolder(Target):
         followed.look()
         safe_json([followed.news(0), followed.details(0)])
         made = shelf.content("a")
-        safe_json([made.data, made.details])
+        safe_json([made.data, made.details[:]])
         return f"{states} {sorted(made.data)}"
