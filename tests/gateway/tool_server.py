@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from typing import Any, Literal
 
 from thinkcap.engines.scripted import CLOSE, END, OPEN, decode, encode
@@ -142,11 +143,17 @@ class ToolServer:
         if calls:
             message["tool_calls"] = calls
         finish = "tool_calls" if calls else "stop" if ended else self.finish
-        usage = {"prompt_tokens": len(encode(prompt)), "completion_tokens": len(ids)}
+        read = len(encode(prompt))
+        usage: dict[str, Any] = {
+            "prompt_tokens": read,
+            "completion_tokens": len(ids),
+            "total_tokens": read + len(ids),
+        }
         usage["completion_tokens_details"] = {"reasoning_tokens": len(encode(thought))}
         if not body.get("stream"):
             whole = {"index": 0, "message": message, "finish_reason": finish}
-            await _send(send, {"id": "c", "model": "m", "choices": [whole], "usage": usage})
+            head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+            await _send(send, {**head, "choices": [whole], "usage": usage})
             return
         parts = [{name: message[name]} for name in ("reasoning_content", "content") if message.get(name)]
         parts += [{"tool_calls": [{"index": i, **call}]} for i, call in enumerate(calls)]
@@ -248,8 +255,12 @@ def _parsed(text: str) -> tuple[str, str, list[dict[str, Any]]]:
         thought, said = "", text
     found = [json.loads(call) for call in _CALL.findall(said)]
     calls = [
-        {"id": f"call{i}", "type": "function", "function": {**c, "arguments": json.dumps(c["arguments"])}}
-        for i, c in enumerate(found)
+        {
+            "id": f"call_{secrets.token_hex(4)}",
+            "type": "function",
+            "function": {**c, "arguments": json.dumps(c["arguments"])},
+        }
+        for c in found
     ]
     return thought.removeprefix(OPEN), _CALL.sub("", said), calls
 

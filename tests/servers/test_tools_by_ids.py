@@ -122,7 +122,7 @@ def templated():
     made.chat_template = sys.argv[2]
     return made
 xllamacpp.CommonParams = templated
-server = start_server(Path(sys.argv[1]), 2048, 1, 2, sys.argv[3])
+server = start_server(Path(sys.argv[1]), 2048, 1, 1, sys.argv[3])
 print(server.listening_address, flush=True)
 signal.pause()
 """
