@@ -94,7 +94,7 @@ def _dialect(card: Mapping[str, Any]) -> str:
     marks = f"{card['open_tag'] or '(nothing)'} ... {card['close_tag']}"
     levels = "".join(
         f", at {level} {level_marks['open_tag']} ... {level_marks['close_tag']}"
-        for level, (level_marks, _) in card["by_effort"].items()
+        for level, (level_marks, _) in card.get("by_effort", {}).items()
     )
     found = f"  dialect {name}, found by {card['dialect_by']}: {marks}{levels}"
     return f"{found}, thinking is turned off by {card['switch']}"
