@@ -124,6 +124,26 @@ def test_anthropic_turns_with_thoughts_seen_and_unseen_go_back(
     assert "unreadable" not in last
 
 
+def test_anthropics_tool_runner_sends_the_conversation_whole(
+    theirs: anthropic.Anthropic, server: ToolServer
+) -> None:
+    """It would leave the conversation with the server; a refusal in Anthropic's words tells it not to."""
+
+    @anthropic.beta_tool
+    def look_up(step: int) -> str:
+        """Looks something up."""
+        return f"result {step}"
+
+    thinking: Any = {"type": "enabled", "budget_tokens": 50}
+    runner = theirs.beta.messages.tool_runner(
+        model="m", max_tokens=600, tools=[look_up], messages=ASKED, thinking=thinking
+    )
+    assert runner.until_done().content[-1].text == "It says: result 1"  # type: ignore[union-attr]
+    asked = {"model": "m", "max_tokens": 600, "messages": ASKED, "thread": {"type": "create"}}
+    with pytest.raises(anthropic.BadRequestError, match="'thread' is not offered here: nothing is stored"):
+        theirs.post("/v1/messages", body=asked, cast_to=object)
+
+
 def test_anthropic_counts_tools_too(theirs: anthropic.Anthropic) -> None:
     tool: Any = {"name": "look_up", "input_schema": FUNCTION["parameters"]}
     plain = theirs.messages.count_tokens(model="m", messages=ASKED)
@@ -174,6 +194,18 @@ def test_an_earlier_refusal_is_words_of_its_turn(ours: openai.OpenAI, server: To
     ours.chat.completions.create(model="m+close", messages=told, max_tokens=300, modalities=["text"])  # type: ignore
     assert "[system]Be kind." in server.turned[-1]
     assert "[assistant]I would rather not." in server.turned[-1]
+
+
+@pytest.mark.parametrize("model", ["m+nothink", "m+close"])
+def test_what_a_developer_says_reaches_the_model_as_a_system_message(
+    ours: openai.OpenAI, server: ToolServer, model: str
+) -> None:
+    """A template that does not know the role would leave it out without a word."""
+    told: list[Any] = [{"role": "developer", "content": "Be kind."}, *ASKED]
+    ours.chat.completions.create(model=model, messages=told, max_tokens=300)
+    assert "[system]Be kind." in server.turned[-1]
+    ours.responses.create(model=model, input=told, max_output_tokens=300)
+    assert "[system]Be kind." in server.turned[-1]
 
 
 CALLED: list[Any] = [

@@ -147,8 +147,8 @@ def _plain(message: Mapping[str, Any], at: int, model: str, tools: bool) -> Mapp
         if role != "assistant":
             raise Refusal(f"a {role} message has no content", code="invalid_value", param=where)
         content = ""
-    # Templates know no developer; it is what system was called before. And they know a thought by one name.
-    said = {**message, "role": "system" if role == "developer" else role, "content": content}
+    # Templates know a thought by one name.
+    said = {**message, "content": content}
     if thought := said.pop("reasoning", None):
         said.setdefault("reasoning_content", thought)
     return said

@@ -139,6 +139,7 @@ class ChatRequest(Struct):
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
     modalities: list[Literal["text"]] | None = None
     thinkcap: Wishes | None = None
 
@@ -152,6 +153,7 @@ WITHOUT_EFFECT = frozenset(
         "safety_identifier",
         "prompt_cache_key",
         "prompt_cache_retention",
+        "prompt_cache_options",
         "modalities",
     )
 )
@@ -195,11 +197,19 @@ def _checked(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], 
         raise Refusal("top_logprobs needs logprobs: true", code="invalid_value", param="top_logprobs")
     if asked.stream_options is not None and not asked.stream:
         raise Refusal("stream_options needs stream: true", code="invalid_value", param="stream_options")
+    if any(message.role == "developer" for message in asked.messages):
+        # It is what system was called before. Templates of open models know it by that name, and many leave out,
+        # without a word, what a role they do not know has said.
+        raw = {**raw, "messages": [_as_system(message) for message in raw["messages"]]}
     ignored: tuple[str, ...] = ()
     if asked.tools or asked.tool_choice is not None:
         raw, ignored = offered(raw, asked.tools or ())
     call = _call(raw, asked, unknown, min(caps) if caps else None, size)
     return replace(call, ignored=ignored) if ignored else call
+
+
+def _as_system(message: dict[str, Any]) -> dict[str, Any]:
+    return {**message, "role": "system"} if message["role"] == "developer" else message
 
 
 def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap: int | None, size: int) -> Call:

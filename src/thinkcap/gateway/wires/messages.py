@@ -19,7 +19,7 @@ from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.replies import Wire, encode
 from thinkcap.gateway.wires.chat import Count, call_of
 from thinkcap.gateway.wires.knobs import ThinkingField, wished
-from thinkcap.gateway.wires.messages_written import MessagesEncoder, error_body, error_event
+from thinkcap.gateway.wires.messages_written import NO_THREADS, MessagesEncoder, error_body, error_event
 from thinkcap.gateway.wires.reading import read_as, refused
 
 PATH = "/v1/messages"
@@ -136,12 +136,19 @@ class MessagesRequest(CountRequest, kw_only=True):
     speed: Literal["standard"] | None = None
     container: Any = None
     user_profile_id: str | None = None
+    thread: dict[str, Any] | None = None
     thinkcap: Wishes | None = field(default=None)
 
 
 def read(body: bytes, forward_unknown: bool = False) -> Call:
     raw, asked, unknown = read_as(MessagesRequest, body, forward_unknown)
     refused(raw, ABSENT)
+    if asked.thread:
+        raise Refusal(
+            "'thread' is not offered here: nothing is stored; send the whole conversation as messages",
+            code=NO_THREADS,
+            param="thread",
+        )
     chat = _chat(asked) | {"max_tokens": asked.max_tokens, "stream": bool(asked.stream)}
     for name in ("temperature", "top_p", "top_k", "thinkcap"):
         if raw.get(name) is not None:

@@ -18,6 +18,8 @@ from thinkcap.gateway.replies import Finished, encode, usage
 
 _SIGNATURE = "thinkcap"
 """Clients send a thought back with the signature it came with; nobody here checks it."""
+NO_THREADS = "thread_unsupported_request"
+"""By this word clients that would leave a conversation with the server learn to send it whole."""
 _KINDS = {
     401: "authentication_error",
     403: "permission_error",
@@ -40,7 +42,9 @@ def error_event(err: Refusal, sent: int) -> bytes:
 def _error(err: Refusal) -> dict[str, Any]:
     kind = _KINDS.get(err.status, "api_error" if err.status >= 500 else "invalid_request_error")
     words = err.message.encode("utf-8", "replace").decode()
-    error = {"type": kind, "message": words, "code": err.code, "param": err.param}
+    error: dict[str, Any] = {"type": kind, "message": words, "code": err.code, "param": err.param}
+    if err.code == NO_THREADS:
+        error["details"] = {"error_code": err.code, "unsupported": [err.param]}
     return {"type": "error", "error": error, "request_id": err.request_id or None}
 
 
