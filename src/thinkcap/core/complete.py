@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
@@ -191,8 +192,9 @@ async def _think_tokens(
     if answer is None:
         return output.tokens
     ids = output.ids
-    if ids is not None and len(spans) == 1 and close_id in ids:
-        return ids.index(close_id) + 1
+    if ids is not None and close_id is not None and len(spans) == 1:
+        with suppress(ValueError):
+            return ids.index(close_id) + 1
     if ids is not None and spans and await engine.read(ids) == output.text:
         ends = [output.tokens if end is None else await _reaching(engine, ids, end) for _, end in spans]
         starts = [await _reaching(engine, ids, start) for start, _ in spans]

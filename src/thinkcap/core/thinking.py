@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from thinkcap.core.types import Channel, Mode
@@ -119,6 +119,7 @@ def parts(
     return spanned(text, marks, mode, opened, closed)[0]
 
 
+@lru_cache(maxsize=16)  # a chain that ended is whole at every larger budget, and those rows follow each other
 def spanned(
     text: str, marks: Marks = PLAIN, mode: Mode = "think", opened: bool = False, closed: bool = False
 ) -> tuple[Parts, ThoughtSpans]:
