@@ -144,13 +144,13 @@ class Arm:
     def n(self) -> int:
         return len(self.verdict)
 
-    @property
+    @cached_property
     def method(self) -> str:
         """`iris(first=64)`: the policy with its options."""
         inside = ",".join(f"{key}={value}" for key, value in self.options.items())
         return f"{self.policy}({inside})" if inside else self.policy
 
-    @property
+    @cached_property
     def name(self) -> str:
         """`iris(first=64)@512`."""
         return self.method if self.budget is None else f"{self.method}@{self.budget}"

@@ -77,8 +77,7 @@ class Coded:
     def __init__(self, column: Any) -> None:
         coded = column.unify_dictionaries().combine_chunks() if is_coded(column) else column.combine_chunks()
         coded = coded if is_coded(coded) else coded.dictionary_encode()
-        indices = coded.indices.fill_null(-1) if coded.null_count else coded.indices
-        self.codes: Whole = np.asarray(indices, dtype=np.int32)
+        self.codes: Whole = _codes(coded.indices)
         self._dictionary = coded.dictionary
 
     @cached_property
@@ -90,7 +89,7 @@ class Coded:
         """The texts of these rows, each different one made once; None where there is none."""
         codes, place = np.unique(self.codes[rows], return_inverse=True)
         missing = int(codes.size > 0 and codes[0] < 0)
-        found = [None] * missing + self._dictionary.take(codes[missing:]).to_pylist()
+        found = [None] * missing + self._dictionary.take(_indices(codes[missing:])).to_pylist()
         return [found[at] for at in place.tolist()]
 
     def of(self, row: int) -> str:
@@ -103,6 +102,43 @@ class Coded:
 
 def is_coded(column: Any) -> bool:
     return hasattr(column.type, "index_type")
+
+
+def numbers(column: Any) -> NDArray[Any]:
+    """The values of a column, nan for none. `to_numpy` would import pandas first, which takes longer than this."""
+    import pyarrow.types as kinds
+
+    array = column.combine_chunks() if hasattr(column, "chunks") else column
+    kind, start, end = array.type, array.offset, array.offset + len(array)
+    whole = kinds.is_integer(kind) or kinds.is_boolean(kind)
+    if not (kinds.is_floating(kind) or (whole and not array.null_count)):
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    valid, data = array.buffers()
+    if kinds.is_boolean(kind):
+        return _bits(data or b"", start, end)
+    values = np.frombuffer(data or b"", dtype=kind.to_pandas_dtype())[start:end]
+    return np.where(_bits(valid, start, end), values, np.nan) if array.null_count else values
+
+
+def _bits(data: Any, start: int, end: int) -> NDArray[np.bool_]:
+    return np.unpackbits(np.frombuffer(data, np.uint8), count=end, bitorder="little")[start:].view(np.bool_)
+
+
+def _codes(indices: Any) -> NDArray[np.int32]:
+    valid, data = indices.buffers()
+    start, end = indices.offset, indices.offset + len(indices)
+    codes = np.frombuffer(data or b"", dtype=indices.type.to_pandas_dtype())[start:end].astype(
+        np.int32, copy=False
+    )
+    if not indices.null_count:
+        return codes
+    return np.where(_bits(valid, start, end), codes, np.int32(-1))
+
+
+def _indices(codes: Whole) -> Any:
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.int32(), len(codes), [None, pa.py_buffer(codes.astype(np.int32))])
 
 
 class RowColumns:
@@ -123,7 +159,7 @@ class RowColumns:
 
     def number(self, name: str) -> NDArray[Any]:
         try:
-            return np.asarray(self.table[name].to_numpy(zero_copy_only=False))
+            return numbers(self.table[name])
         except (KeyError, TypeError, ValueError) as err:
             raise self._wrong(name, err) from err
 

@@ -20,9 +20,9 @@ from thinkcap.logs.modes import split_label
 from thinkcap.logs.reading import Log, printable
 from thinkcap.logs.said import Found, Said
 from thinkcap.policies.registry import declared
-from thinkcap.statistics.arrays import distinct
+from thinkcap.statistics.arrays import Whole, distinct
 from thinkcap.study import times
-from thinkcap.study.columns import Coded, RowColumns, read_columns
+from thinkcap.study.columns import Coded, RowColumns, numbers, read_columns
 from thinkcap.study.footer import unpacked
 
 _CODED = ("question", "task", "model", "policy", "verdict", "gold_hash")
@@ -104,8 +104,8 @@ class _Columns:
         known = table.column_names
         counts = ("budget", "seed", "tokens_charged", "calls", "tokens_think")
         self.text = {n: Coded(table[n]) for n in (*_CODED, *_TEXTS) if n in known}
-        self.number = {n: table[n].to_numpy().astype(np.int64, copy=False) for n in counts if n in known}
-        self.ended = table["ended"].to_numpy(zero_copy_only=False).astype(np.bool_, copy=False)
+        self.number = {n: numbers(table[n]).astype(np.int64, copy=False) for n in counts if n in known}
+        self.ended = numbers(table["ended"]).astype(np.bool_, copy=False)
 
 
 def _arms(
@@ -250,7 +250,7 @@ def _hash(text: str | None) -> int:
         return content_hash(text or "")
 
 
-def _grouped(keys: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _grouped(keys: list[Whole]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Row numbers sorted by key, rows of one key in file order, and where each key starts."""
     order = np.lexsort(keys[::-1])
     changed = np.zeros(len(order), dtype=np.bool_)
