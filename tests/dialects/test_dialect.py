@@ -184,6 +184,13 @@ def test_model_names_are_known(model: str, name: str) -> None:
     assert (found.name, found.found_by) == (name, "model name")
 
 
+def test_marks_of_a_level_are_laid_out_as_the_usual_ones() -> None:
+    said = {**LEVELS, "open_tag": "<t>", "open": "<t>\n", "close": "\n</t>\n\n"}
+    dialect = Dialect.from_mapping({**said, "by_effort": {"low": {"open_tag": "<l>", "close_tag": "</l>"}}})
+    assert (dialect.at("low").open, dialect.at("low").close) == ("<l>\n", "\n</l>\n\n")
+    assert dialect.at("high") is dialect
+
+
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'gpt-oss'"):
         named("gptoss")

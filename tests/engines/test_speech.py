@@ -45,6 +45,16 @@ async def test_channels_are_closed_into_the_answer_and_have_levels() -> None:
     assert {"<|channel|>", "<|message|>", "<|end|>", "<|start|>"} <= set(card.marks.tokens)
 
 
+async def test_a_close_without_a_layout_is_the_bare_mark() -> None:
+    mine = Dialect.from_mapping({"thinking": "always", "open_tag": "<reason>", "close_tag": "</reason>"})
+    speech = await Speech.found(rendering("", ""), mine, "auto", PROMPTS)
+    assert speech.closing == "</reason>"
+    card = EngineCard("scripted", "m", "f", "ids", **speech.card())
+    assert card.spoken(PROMPTS).close == "</reason>"
+    common = Speech(replace(mine, open_tag="<think>", close_tag="</think>", name="mine"), "none", PROMPTS)
+    assert common.closing == ""
+
+
 async def test_an_empty_thought_is_written_in_the_dialect() -> None:
     render = rendering("[THINK]", "[THINK]")
     always = Dialect(

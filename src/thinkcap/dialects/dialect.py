@@ -128,8 +128,15 @@ class Dialect:
 
     def at(self, effort: str) -> Dialect:
         """The dialect that is spoken at a level of effort."""
-        other = self.by_effort.get(effort)
-        return replace(self, **other, by_effort=EMPTY) if other else self
+        if effort not in self.by_effort:
+            return self
+        other = dict(self.by_effort[effort])
+        for mark, laid_out in (("open_tag", "open"), ("close_tag", "close")):
+            usual, whole = getattr(self, mark), getattr(self, laid_out)
+            if mark in other and usual and whole:
+                # Where it does not say how its marks are laid out, they are as the usual ones.
+                other.setdefault(laid_out, whole.replace(usual, other[mark]))
+        return replace(self, **other, by_effort=EMPTY)
 
     @property
     def every_level(self) -> tuple[Dialect, ...]:

@@ -150,14 +150,17 @@ class Speech:
     @property
     def closing(self) -> str:
         """What closes a thought by force; empty where the prompts' own words do."""
-        return "" if self._customary else (self.dialect.close or "") + (self.dialect.answer_open or "")
+        if self._customary:
+            return ""
+        return (self.dialect.close or self.dialect.close_tag or "") + (self.dialect.answer_open or "")
 
     @property
     def _customary(self) -> bool:
         """No marks of its own, or the common ones without a hint of how they are laid out: then as most do."""
         dialect = self.dialect
+        unsaid = dialect.close is None and dialect.close_tag == QWEN.close_tag and not dialect.answer_open
         bare = dialect.close == QWEN.close_tag and not (dialect.name or dialect.answer_open)
-        return bare or not dialect.thinks
+        return unsaid or bare or not dialect.thinks
 
     def opening(self, request: Request) -> str:
         """What opens the thought before our own words in it, unless the prompt has done so."""
