@@ -31,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def viewing() -> Iterator[Callable[[Path], str]]:
     """Starts `thinkcap view` on a folder and gives its address."""
     ends: list[Callable[[], None]] = []

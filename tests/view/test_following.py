@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,21 @@ def test_it_counts_what_the_finished_page_counts(runs: Path) -> None:
         policy, _, cap = way.rpartition("@")
         q, p, b = (listed["id"].index(question), made["policies"].index(policy), made["budgets"].index(int(cap)))
         assert listed["codes"][q][p][b] == letter
+
+
+def test_copies_of_a_seed_make_nothing_surer(journal: tuple[Path, list[bytes]]) -> None:
+    folder, lines = journal
+    append(folder, *lines)
+    following = Following(folder)
+    following.look()
+    once = following.news(0)["cells"]
+    append(folder, *(json.dumps(json.loads(line) | {"seed": 9}).encode() + b"\n" for line in lines))
+    following.look()
+    again = following.news(0)["cells"]
+    for policy, cells in once["families"].items():
+        for one, two in zip(cells, again["families"][policy], strict=True):
+            assert two[:2] == [2 * one[0], 2 * one[1]]
+            assert two[2:5] == pytest.approx(one[2:5])
 
 
 def test_nothing_is_read_twice(journal: tuple[Path, list[bytes]]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from chains import HOSTILE
-from opened import PHONE, SHOTS, Opened
+from opened import PHONE, Opened
 
 from patience import PATIENCE_S
 from thinkcap.traces.lock import FileLock
@@ -45,9 +45,14 @@ def fifty(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def address(fifty: Path, viewing: Viewing) -> str:
+    return viewing(fifty) + "/"
+
+
 @pytest.fixture
-def opened(browser: Any, fifty: Path, viewing: Viewing) -> Iterator[Opened]:
-    with Opened(browser, viewing(fifty) + "/", viewport={"width": 1400, "height": 900}) as view:
+def opened(browser: Any, address: str) -> Iterator[Opened]:
+    with Opened(browser, address, viewport={"width": 1400, "height": 900}) as view:
         yield view
         assert view.said == []
         assert view.page.evaluate("window.harmed") is None
@@ -103,10 +108,10 @@ def test_words_of_a_chain_lead_to_its_question(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone(browser: Any, fifty: Path, viewing: Viewing, scheme: str) -> None:
-    with Opened(browser, viewing(fifty) + "/", **PHONE, color_scheme=scheme) as view:
+def test_a_phone(browser: Any, address: str, scheme: str) -> None:
+    with Opened(browser, address, **PHONE, color_scheme=scheme) as view:
         assert view.page.evaluate("document.documentElement.scrollWidth") <= 390
-        view.page.screenshot(path=SHOTS / f"view-phone-{scheme}.png")
+        view.shoot(f"view-phone-{scheme}", whole=False)
         view.page.locator("[data-run=second] .name").tap()
         view.page.wait_for_selector("#one .trace")
         assert view.page.evaluate("document.documentElement.scrollWidth") <= 390
