@@ -10,6 +10,7 @@ import pytest
 from thinkcap.statistics.clusters import averaged, by_question, design_effect, flips, repeated
 from thinkcap.statistics.crossover import empirical_with_interval
 from thinkcap.statistics.distributions import normal_above
+from thinkcap.statistics.gates import calibrate, gate, split_half
 from thinkcap.statistics.halves import split_sample
 from thinkcap.statistics.hazard import decreasing, hazard
 from thinkcap.statistics.modal import two_by_two
@@ -61,6 +62,25 @@ def test_copies_of_a_seed_say_nothing_new() -> None:
     bins = hazard(lengths, ended, edges).bins
     binned = hazard(np.tile(lengths, 4), np.tile(ended, 4), edges, questions=COPIES).bins
     assert [b.low for b in binned] == pytest.approx([b.low for b in bins])
+
+
+def test_gates_are_tested_by_questions() -> None:
+    votes = np.random.default_rng(9).integers(1, 6, QUESTIONS)
+    one, two = _outcomes(0.6, 10), _outcomes(0.8, 11)
+    # As the diagnosis hands them over: answers to one question side by side.
+    beside = np.repeat(np.arange(QUESTIONS), 4)
+    again = [np.repeat(column, 4) for column in (votes, one, two)]
+    single, pooled = gate(votes, one, two, threshold=3), gate(*again, beside, threshold=3)
+    assert pooled.right == 4 * single.right
+    assert pooled.against_first.p == pytest.approx(single.against_first.p)
+    halves = split_half(votes, one, two, threshold=3), split_half(*again, beside, threshold=3)
+    fifths = (
+        calibrate(votes, one, two, calibration=QUESTIONS // 5),
+        calibrate(*again, beside, calibration=4 * QUESTIONS // 5),
+    )
+    assert [h.against_second.p for h in halves[1]] == pytest.approx([h.against_second.p for h in halves[0]])
+    assert fifths[1].setting == fifths[0].setting
+    assert fifths[1].test.against_first.p == pytest.approx(fifths[0].test.against_first.p)
 
 
 def test_bootstraps_draw_questions() -> None:

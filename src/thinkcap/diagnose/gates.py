@@ -72,15 +72,16 @@ def _gated(vote: Arm, other: Arm, threshold: int, arms: Sequence[Arm]) -> Iterat
         both = [arm.take(np.argsort(both[0].repeats, kind="stable")) for arm in both]
     one, two = both
     agree = np.asarray(one.extra["agree"], dtype=np.int64)
+    seen = (agree, one.right, two.right, one.repeats)
     enough = one.n >= 2 * _FEWEST
     fifth = max(_FEWEST, one.n // 5)
     yield Gated(
         vote.name,
         other.name,
         threshold,
-        gate(agree, one.right, two.right, threshold=threshold),
-        split_half(agree, one.right, two.right, threshold=threshold) if enough else None,
-        calibrate(agree, one.right, two.right, calibration=fifth) if enough else None,
+        gate(*seen, threshold=threshold),
+        split_half(*seen, threshold=threshold) if enough else None,
+        calibrate(*seen, calibration=fifth) if enough else None,
         _weight(one, two, arms, fifth) if enough else None,
     )
 
@@ -93,5 +94,5 @@ def _weight(vote: Arm, other: Arm, arms: Sequence[Arm], calibration: int) -> Cal
             if every is not None and every[0].n == vote.n:
                 agree, support = (np.asarray(every[i].extra[k]) for i, k in ((0, "agree"), (2, "support")))
                 rights = (every[0].right, every[1].right)
-                return calibrate_weight(agree, support, *rights, calibration=calibration)
+                return calibrate_weight(agree, support, *rights, every[0].repeats, calibration=calibration)
     return None

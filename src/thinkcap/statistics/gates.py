@@ -56,15 +56,29 @@ class Weighted(Chosen):
     """Questions on which the second method's answer carried the vote."""
 
 
-def gate(top_votes: ArrayLike, first_right: ArrayLike, second_right: ArrayLike, *, threshold: int) -> Gate:
+def gate(
+    top_votes: ArrayLike,
+    first_right: ArrayLike,
+    second_right: ArrayLike,
+    questions: Ints | None = None,
+    *,
+    threshold: int,
+) -> Gate:
+    """`questions` says which rows answer the same one, None where none do; so in all that follows."""
     first, second = bools(first_right), bools(second_right)
     sure = counts(top_votes, "votes") >= threshold
-    taken = _taken(~sure, first, second)
+    taken = _taken(~sure, first, second, questions)
     return Gate(*taken, threshold, _side(sure, first, second), _side(~sure, first, second))
 
 
 def weighted(
-    top_votes: ArrayLike, support: ArrayLike, first_right: ArrayLike, second_right: ArrayLike, *, weight: int
+    top_votes: ArrayLike,
+    support: ArrayLike,
+    first_right: ArrayLike,
+    second_right: ArrayLike,
+    questions: Ints | None = None,
+    *,
+    weight: int,
 ) -> Weighted:
     """`top_votes`: size of the samples' largest class; `support`: votes the second method's answer has among them.
 
@@ -73,28 +87,38 @@ def weighted(
     votes, backed = counts(top_votes, "votes"), counts(support, "votes")
     aligned(votes=votes, support=backed)
     carried = backed + weight > votes
-    return Weighted(*_taken(carried, bools(first_right), bools(second_right)), weight, int(carried.sum()))
+    taken = _taken(carried, bools(first_right), bools(second_right), questions)
+    return Weighted(*taken, weight, int(carried.sum()))
 
 
-def _taken(second_there: Bools, first: Bools, second: Bools) -> tuple[int, int, McNemar, McNemar]:
+def _taken(
+    second_there: Bools, first: Bools, second: Bools, questions: Ints | None
+) -> tuple[int, int, McNemar, McNemar]:
     n = aligned(votes=second_there, first=first, second=second)
     if n == 0:
         raise DataError("no questions on which to choose between two methods")
     chosen = np.where(second_there, second, first)
-    return n, int(chosen.sum()), mcnemar(chosen, first), mcnemar(chosen, second)
+    return n, int(chosen.sum()), mcnemar(chosen, first, questions), mcnemar(chosen, second, questions)
 
 
 def _side(rows: Bools, first: Bools, second: Bools) -> GateSide:
     return GateSide(int(rows.sum()), int((rows & first).sum()), int((rows & second).sum()))
 
 
-def split_half(votes: Ints, first: Bools, second: Bools, *, threshold: int) -> tuple[Gate, Gate]:
+def split_half(
+    votes: Ints, first: Bools, second: Bools, questions: Ints | None = None, *, threshold: int
+) -> tuple[Gate, Gate]:
     """The same fixed threshold on the first and second half: does it hold up, or was it luck?"""
+
+    def half(rows: slice) -> Gate:
+        return gate(votes[rows], first[rows], second[rows], _part(questions, rows), threshold=threshold)
+
     middle = len(votes) // 2
-    return (
-        gate(votes[:middle], first[:middle], second[:middle], threshold=threshold),
-        gate(votes[middle:], first[middle:], second[middle:], threshold=threshold),
-    )
+    return half(slice(middle)), half(slice(middle, None))
+
+
+def _part(questions: Ints | None, rows: slice) -> Ints | None:
+    return None if questions is None else questions[rows]
 
 
 Taken = TypeVar("Taken", bound=Chosen)
@@ -110,13 +134,19 @@ class Calibrated(Generic[Taken]):
 
 
 def calibrate(
-    votes: Ints, first: Bools, second: Bools, *, calibration: int, thresholds: Sequence[int] | None = None
+    votes: Ints,
+    first: Bools,
+    second: Bools,
+    questions: Ints | None = None,
+    *,
+    calibration: int,
+    thresholds: Sequence[int] | None = None,
 ) -> Calibrated[Gate]:
     """Choose the threshold on the first `calibration` questions, report on the rest. Ties: the lowest."""
     options = list(thresholds) if thresholds else list(range(1, int(votes.max()) + 1))
 
     def make(rows: slice, threshold: int) -> Gate:
-        return gate(votes[rows], first[rows], second[rows], threshold=threshold)
+        return gate(votes[rows], first[rows], second[rows], _part(questions, rows), threshold=threshold)
 
     return _calibrated(make, options, calibration, len(votes))
 
@@ -126,6 +156,7 @@ def calibrate_weight(
     support: Ints,
     first: Bools,
     second: Bools,
+    questions: Ints | None = None,
     *,
     calibration: int,
     weights: Sequence[int] = (1, 2, 3),
@@ -133,7 +164,8 @@ def calibrate_weight(
     """The same for the weight of the second method's answer."""
 
     def make(rows: slice, weight: int) -> Weighted:
-        return weighted(votes[rows], support[rows], first[rows], second[rows], weight=weight)
+        chosen = (votes[rows], support[rows], first[rows], second[rows], _part(questions, rows))
+        return weighted(*chosen, weight=weight)
 
     return _calibrated(make, weights, calibration, len(votes))
 
