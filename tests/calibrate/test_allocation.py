@@ -112,5 +112,15 @@ def test_a_study_without_the_grid_is_refused(folder: Path, tmp_path: Path) -> No
         load([tmp_path / "none"])
 
 
+def test_of_several_seeds_the_first_of_a_question_counts(tmp_path: Path) -> None:
+    """What is learnt on one half and tested on the other must not share a question."""
+    task = tmp_path / "ones.jsonl"
+    task.write_text("\n".join(f'{{"question": "Number {i}?", "answer": "1"}}' for i in range(4)))
+    policy = grid(CAPS, answers=(16, 32), rivals=[])
+    table = {"tasks": [str(task)], "out": str(tmp_path / "run"), "policy": policy, "seeds": [1, 2]}
+    asyncio.run(run(StudyConfig.from_mapping(table), engine=ScriptedEngine(reply)))
+    assert load([tmp_path / "run"]).n == 4
+
+
 def test_auto_is_a_policy_of_studies_too(folder: Path) -> None:
     assert PolicySpec("auto").bind()

@@ -157,6 +157,18 @@ async def test_several_seeds_give_mean_and_spread(questions: Path, tmp_path: Pat
     assert spread["sd"] is not None  # type: ignore[index]
 
 
+async def test_seeds_that_answer_alike_make_nothing_surer(questions: Path, tmp_path: Path) -> None:
+    """Greedy answers do not depend on the seed: three seeds have the interval of one."""
+    ways = {"policies": "nothink,think", "budgets": (16, 32)}
+    one = await run(config(questions, tmp_path / "one", seeds=(1,), **ways), engine=engine())
+    three = await run(config(questions, tmp_path / "three", seeds=(1, 2, 3), **ways), engine=engine())
+    for single, pooled in zip(one.summary["cells"], three.summary["cells"], strict=True):  # type: ignore[call-overload]
+        assert pooled["graded"] == 3 * single["graded"]
+        assert pooled["ci"] == pytest.approx(single["ci"])
+    p = [[c["p"] for c in result.summary["comparisons"]] for result in (one, three)]  # type: ignore[attr-defined]
+    assert p[1] == pytest.approx(p[0])
+
+
 async def test_verify_prefix_reports_agreement(questions: Path, tmp_path: Path) -> None:
     result = await run(config(questions, tmp_path, verify_prefix=3), engine=engine())
     checks = result.summary["verify_prefix"]

@@ -77,19 +77,12 @@ class _Study:
         self._asked = list(read_questions(folder))
 
     def complete(self, ways: Sequence[tuple[str, int]]) -> list[tuple[Asked, int]]:
-        """Questions with a graded row in every one of these ways, and their places.
-
-        Of several seeds the first: what is learnt on one half and tested on the other must not share a question.
-        """
+        """Questions with a graded row in every one of these ways, and their places."""
         if any(way not in self.ways for way in ways):
             return []
         whole = (self._row >= 0).all(axis=0) & ~self._failed
         places = ((one, self._place.get((one.task, one.question, one.seed))) for one in self._asked)
-        found: dict[tuple[str, str], tuple[Asked, int]] = {}
-        for one, at in places:
-            if at is not None and whole[at]:
-                found.setdefault((one.task, one.question), (one, at))
-        return list(found.values())
+        return [(one, at) for one, at in places if at is not None and whole[at]]
 
     def passed(self, way: tuple[str, int], places: Sequence[int]) -> tuple[Bools, Bools, Ints]:
         rows = self._row[self.ways[way], places]
