@@ -84,9 +84,12 @@ class Studied(Mapping[str, Any]):
         """What a diagnosis of this run says first."""
         from thinkcap.diagnose.diagnosis import diagnose
         from thinkcap.logs import read
+        from thinkcap.study.columns import MOST_BYTES
         from thinkcap.verdict.say import say
 
-        return say(diagnose(read([self.folder]))).headline if self.failed < self.summary["rows"] else ""
+        if self.failed == self.summary["rows"]:
+            return ""
+        return say(diagnose(read([self.folder], memory=MOST_BYTES))).headline
 
     @overload
     def frame(self, of: Literal["cells", "rows"] = ..., library: None = ...) -> Any: ...

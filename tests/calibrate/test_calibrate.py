@@ -13,7 +13,9 @@ from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.types import Answer, Completion, Graded, Question, Request, Run, Step
 from thinkcap.diagnose.summary import summarise, write_summary
+from thinkcap.logs import read
 from thinkcap.policies.registry import PolicySpec, facts, parse
+from thinkcap.report.material import load
 from thinkcap.statistics.precision import wilson
 from thinkcap.study.columns import write_parquet
 from thinkcap.study.config import StudyConfig
@@ -74,6 +76,15 @@ def test_every_cap_gets_the_policy_with_the_best_lower_bound(folder: Path) -> No
     assert large.otherwise.label == "iris(first=96)"
     assert large.evidence["stages"] == {"probe": 128, "think": 256}
     assert (profile.model, profile.fingerprint) == ("m", "m-1")
+
+
+def test_a_large_study_needs_no_leave_to_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five million rows take more than a stranger's log may: that would be found out when they are all made."""
+    monkeypatch.setattr("thinkcap.logs.formats.study.unpacked", lambda *_: 3 << 30)
+    with pytest.raises(DataError, match="--memory"):
+        read([folder])
+    assert calibrate(folder).rules
+    assert load([folder]).records.arms
 
 
 def test_equal_bounds_go_to_the_cheaper_policy(tmp_path: Path) -> None:

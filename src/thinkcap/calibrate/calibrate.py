@@ -34,6 +34,7 @@ from thinkcap.policies.registry import PolicySpec, facts, parse, wants_other
 from thinkcap.statistics.arrays import distinct
 from thinkcap.statistics.clusters import repeated
 from thinkcap.statistics.precision import accuracy
+from thinkcap.study.columns import MOST_BYTES
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def calibrate(folder: Path, *, tasks: Sequence[str] = (), level: float = 0.95) -
     if not 0.5 <= level < 1:
         raise ConfigError(f"level is {level}; wanted a confidence from 0.5 to below 1, such as 0.95")
     summary = load_summary(folder)
-    found = configurations(read([folder]).arms)
+    found = configurations(read([folder], memory=MOST_BYTES).arms)
     known = sorted({configuration.arm.task for configuration in found})
     for task in tasks:
         if task not in known:

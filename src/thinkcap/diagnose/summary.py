@@ -26,7 +26,7 @@ from thinkcap.logs import read
 from thinkcap.statistics.arrays import Bools, Ints, distinct
 from thinkcap.statistics.clusters import repeated
 from thinkcap.statistics.precision import Proportion, accuracy, proportion
-from thinkcap.study.columns import read_columns
+from thinkcap.study.columns import MOST_BYTES, read_columns
 from thinkcap.study.rows import RENAMED
 from thinkcap.study.values import FREE, Price
 
@@ -47,7 +47,7 @@ def conclude(result: Result) -> dict[str, Any]:
     """The summary of a finished run: its cells, and the same comparisons that a diagnosis of it makes."""
     summary = summarise(result.folder / "rows.parquet", result.provenance, price=result.price)
     graded = summary["failed"] < summary["rows"]
-    arms = read([result.folder]).arms if graded else ()
+    arms = read([result.folder], memory=MOST_BYTES).arms if graded else ()
     summary["comparisons"] = compare(configurations(arms)).to_list()
     if result.prefix_checks is not None:
         summary["verify_prefix"] = dict(result.prefix_checks)

@@ -18,7 +18,8 @@ from thinkcap.diagnose.summary import load_summary
 from thinkcap.logs import Arm, Questions, Records
 from thinkcap.logs import read as read_logs
 from thinkcap.logs.formats.study import read_run
-from thinkcap.logs.memory import DEFAULT, Memory
+from thinkcap.logs.memory import Memory
+from thinkcap.study.columns import MOST_BYTES
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def load(paths: Sequence[Path], **reading: Any) -> Material:
         if not any(cell["graded"] for cell in runs[-1].summary["cells"]):
             notes.append(f"{name}: every row failed; nothing is graded")
             continue
-        found, said = read_run(path, questions, reading.get("model"), Memory(reading.get("memory", DEFAULT)))
+        found, said = read_run(path, questions, reading.get("model"), Memory(reading.get("memory", MOST_BYTES)))
         # Every run's file is called rows.parquet; the folder tells them apart.
         arms += [replace(arm, file=name) for arm in found]
         notes += said
