@@ -59,11 +59,29 @@ async def openai_async_stream(url: str, model: str, question: str) -> Any:
         return "".join([c.choices[0].delta.content or "" async for c in stream if c.choices])
 
 
+async def openai_responses_stream(url: str, model: str, question: str) -> Any:
+    from openai import AsyncOpenAI
+
+    client = AsyncOpenAI(base_url=url, api_key="unused")
+    async with client, client.responses.stream(model=model, input=question, max_output_tokens=300) as stream:
+        written = "".join([e.delta async for e in stream if e.type == "response.output_text.delta"])
+        assert written == (await stream.get_final_response()).output_text
+    return written
+
+
 def openai_completions(url: str, model: str, question: str) -> Any:
     from openai import OpenAI
 
     client = OpenAI(base_url=url, api_key="unused")
     return client.completions.create(model=model, prompt=question, max_tokens=24).choices[0].text
+
+
+def openai_completions_stream(url: str, model: str, question: str) -> Any:
+    from openai import OpenAI
+
+    client = OpenAI(base_url=url, api_key="unused")
+    stream = client.completions.create(model=model, prompt=question, max_tokens=24, stream=True)
+    return "".join(piece.choices[0].text for piece in stream if piece.choices)
 
 
 def anthropic_messages(url: str, model: str, question: str) -> Any:
@@ -88,6 +106,28 @@ def anthropic_stream(url: str, model: str, question: str) -> Any:
     assert client.messages.count_tokens(model=model, messages=messages).input_tokens > 0
     with client.messages.stream(model=model, max_tokens=300, messages=messages) as stream:
         return "".join(stream.text_stream)
+
+
+async def anthropic_async_thinking(url: str, model: str, question: str) -> Any:
+    from anthropic import AsyncAnthropic
+
+    async with AsyncAnthropic(base_url=url, api_key="unused") as client:
+        messages: Any = [{"role": "user", "content": question}]
+        thinking: Any = {"type": "enabled", "budget_tokens": 200}
+        asked: Any = {"model": model, "max_tokens": 300, "messages": messages, "thinking": thinking}
+        async with client.messages.stream(**asked) as stream:
+            reply = await stream.get_final_message()
+    assert [block.type for block in reply.content] == ["thinking", "text"]
+    return reply.content[-1].text  # type: ignore[union-attr]
+
+
+def anthropic_parse(url: str, model: str, question: str) -> Any:
+    from anthropic import Anthropic
+
+    client = Anthropic(base_url=url, api_key="unused")
+    messages: Any = [{"role": "user", "content": question}]
+    reply = client.messages.parse(model=model, max_tokens=300, messages=messages, output_format=Apples)
+    return reply.parsed_output
 
 
 async def agents_responses(url: str, model: str, question: str) -> Any:

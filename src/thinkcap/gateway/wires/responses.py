@@ -100,6 +100,7 @@ class ResponsesRequest(Struct):
     truncation: Literal["auto", "disabled"] | None = None
     store: bool | None = None
     metadata: dict[str, Any] | None = None
+    client_metadata: dict[str, Any] | None = None
     user: str | None = None
     service_tier: str | None = None
     safety_identifier: str | None = None
