@@ -4,6 +4,7 @@ LiteLLM's proxy and a bare pass-through, all in one run on one stub server.
     python bench/gateway_overhead.py --litellm VENV/bin/litellm [--wire messages] [--seconds 5] [--json out.json]
     python bench/gateway_overhead.py --watching                 # `--watch` and the bare pass-through alone
     python bench/gateway_overhead.py --upstreams 8 --limits --tracing [--redis redis://localhost]
+    python bench/gateway_overhead.py --rounds 5 --seconds 2     # on a machine that others use, too
 
 The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out
 where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own). The stub and
@@ -24,9 +25,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import uvloop
@@ -253,7 +255,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--litellm", help="path of the litellm program")
     parser.add_argument("--wire", choices=PATHS, default="chat")
-    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each server, level and round")
+    parser.add_argument("--connections", type=int, nargs="+", default=LEVELS)
+    parser.add_argument("--rounds", type=int, default=1, help="servers take turns so often, and the median counts")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--upstreams", type=int, default=1, help="model servers behind each gateway")
     parser.add_argument("--limits", action="store_true", help="limits of the key on, far away")
@@ -307,13 +311,15 @@ def main() -> None:
                 LITELLM_MASTER_KEY=KEY,
             )
             time.sleep(5)
-        results = measure(servers, args.seconds, args.wire)
+        results = measure(servers, args.connections, args.rounds, args.seconds, args.wire)
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))
     show(results)
 
 
-def measure(servers: dict[str, tuple[int, int]], seconds: float, wire: str) -> list[dict[str, Any]]:
+def measure(
+    servers: dict[str, tuple[int, int]], levels: Sequence[int], rounds: int, seconds: float, wire: str
+) -> list[dict[str, Any]]:
     results = []
     spoken = {name: wire if name in ("thinkcap", "litellm") else "chat" for name in servers}
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -322,19 +328,26 @@ def measure(servers: dict[str, tuple[int, int]], seconds: float, wire: str) -> l
             runner.run(load(port, 8, True, 1.0, spoken[name]))
             print(f"{name} is warm", file=sys.stderr)
         for stream in (False, True):
-            for connections in LEVELS:
+            for connections in levels:
+                # In turns: what else the machine does at a moment then hits none of them alone.
+                turns: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
+                for _ in range(rounds):
+                    for name, (port, pid) in servers.items():
+                        before = cpu_s(pid) if pid else 0.0
+                        found = runner.run(load(port, connections, stream, seconds, spoken[name]))
+                        found["cpu_us"] = 1e6 * (cpu_s(pid) - before) / found["requests"] if pid else 0.0
+                        turns[name].append(found)
+                        print(f"{name}, {connections}: {found['requests_per_s']:.1f}/s", file=sys.stderr)
                 base: dict[str, float] = {}
-                for name, (port, pid) in servers.items():
-                    before = cpu_s(pid) if pid else 0.0
-                    found = runner.run(load(port, connections, stream, seconds, spoken[name]))
-                    found["cpu_us"] = 1e6 * (cpu_s(pid) - before) / found["requests"] if pid else 0.0
-                    base = base or found
-                    row = {"server": name, "stream": stream, "connections": connections, **found}
-                    row["added_p50_ms"] = found["p50_ms"] - base["p50_ms"]
-                    row["added_p99_ms"] = found["p99_ms"] - base["p99_ms"]
+                for name, (_, pid) in servers.items():
+                    middle = {column: median(turn[column] for turn in turns[name]) for column in turns[name][0]}
+                    middle["failed"] = sum(turn["failed"] for turn in turns[name])
+                    base = base or middle
+                    row = {"server": name, "stream": stream, "connections": connections, **middle}
+                    row["added_p50_ms"] = middle["p50_ms"] - base["p50_ms"]
+                    row["added_p99_ms"] = middle["p99_ms"] - base["p99_ms"]
                     row["memory_mb"] = memory_mb(pid) if pid else 0.0
                     results.append(row)
-                    print(f"{name}, {connections}: {found['requests_per_s']:.1f}/s", file=sys.stderr)
     return results
 
 
