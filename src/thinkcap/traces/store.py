@@ -14,10 +14,8 @@ import asyncio
 import json
 import os
 import sqlite3
-import sys
 import threading
 import zlib
-from array import array
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -28,8 +26,8 @@ from typing import Any
 
 from thinkcap.core.errors import StoreError
 from thinkcap.core.files import private_file
-from thinkcap.core.scores import Scores
 from thinkcap.traces.lock import FileLock
+from thinkcap.traces.packing import LARGEST, inflated, pack, pack_scores, unpack, unpack_scores
 from thinkcap.traces.trace import Trace
 
 SCHEMA = 3
@@ -48,8 +46,6 @@ create table if not exists outputs (
 # `bench/store.py` prints what a layout gives.
 _PAGE_BYTES = 8192
 _READ_AHEAD = 4096
-_LARGEST = 256 * 2**20
-"""Bytes of one generation, unpacked."""
 _DAMAGE = (sqlite3.Error, zlib.error, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 """What SQLite, zlib and JSON raise where a stored value is not what was stored."""
 
@@ -116,7 +112,7 @@ class TraceStore:
             ).fetchone()
             if row is None:
                 return None
-            ids, scores = _unpack(row[0]), _unpack_scores(row[6])
+            ids, scores = unpack(row[0]), unpack_scores(row[6])
             if scores is not None and len(scores) > len(ids):
                 raise ValueError(f"{len(scores)} scores for {len(ids)} tokens")
             # llama.cpp's server once left out the scores of a text it stopped at, somewhere in the middle: nobody
@@ -137,9 +133,9 @@ class TraceStore:
                 trace.limit,
                 trace.generated,
                 json.dumps(trace.segments),
-                _pack(trace.ids),
+                pack(trace.ids),
                 trace.wall_s,
-                None if trace.scores is None else _pack_scores(trace.scores),
+                None if trace.scores is None else pack_scores(trace.scores),
             ),
         )
         self._remember(key, trace)
@@ -148,7 +144,7 @@ class TraceStore:
         """What a chat transport gave, which cannot be cut: kept only so that a rerun need not ask again."""
         with self._reading():
             row = self._reads.execute("select body from outputs where key = ?", (_blob(key),)).fetchone()
-            return None if row is None else dict(json.loads(_inflated(row[0])))
+            return None if row is None else dict(json.loads(inflated(row[0])))
 
     async def put_output(self, key: str, output: dict[str, Any], tokens: int) -> None:
         body = zlib.compress(json.dumps(output).encode(), 1)
@@ -272,12 +268,12 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
             # Beside a log SQLite keeps a file of its own even to read; where it may not, nobody writes either.
             how = "mode=ro" if os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
             connection = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, check_same_thread=False)
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
             return connection
         # SQLite gives the files it keeps beside a store the rights of the store.
         os.close(private_file(path, os.O_RDWR))
         connection = sqlite3.connect(path, check_same_thread=False)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
         connection.execute(f"pragma page_size = {_PAGE_BYTES}")
         # WAL: readers never wait, and a kill -9 loses at most what was not yet committed.
         connection.execute("pragma journal_mode = wal")
@@ -343,64 +339,3 @@ def _has_scores(connection: sqlite3.Connection) -> bool:
 
 def _blob(key: str) -> bytes:
     return bytes.fromhex(key)
-
-
-def _pack(ids: tuple[int, ...]) -> bytes:
-    """As many bytes an id as the largest needs, two to four, deflated; the first byte says how many."""
-    most = max(ids, default=0)
-    size = 2 if most < 1 << 16 else 3 if most < 1 << 24 else 4
-    if size == 3:
-        import numpy as np
-
-        plain = np.array(ids, dtype="<u4").view(np.uint8).reshape(-1, 4)[:, :3].tobytes()
-    else:
-        words = array("I" if size == 4 else "H", ids)
-        if sys.byteorder == "big":
-            words.byteswap()
-        plain = words.tobytes()
-    # Harder compression saves four bytes in a hundred and takes three times as long.
-    return str(size).encode() + zlib.compress(plain, 1)
-
-
-def _inflated(packed: bytes) -> bytes:
-    unpacking = zlib.decompressobj()
-    plain = unpacking.decompress(packed, _LARGEST)
-    if not unpacking.eof:
-        raise ValueError(f"a generation that is cut short or larger than {_LARGEST:,} bytes")
-    return plain
-
-
-def _unpack(blob: bytes) -> tuple[int, ...]:
-    plain = _inflated(blob[1:])
-    if blob[:1] == b"3":
-        import numpy as np
-
-        wide = np.zeros((len(plain) // 3, 4), dtype=np.uint8)
-        wide[:, :3] = np.frombuffer(plain, dtype=np.uint8).reshape(-1, 3)
-        return tuple(wide.view("<u4").ravel().tolist())
-    words = array("I" if blob[:1] == b"4" else "H")
-    words.frombytes(plain)
-    if sys.byteorder == "big":
-        words.byteswap()
-    return tuple(words)
-
-
-def _pack_scores(scores: Scores) -> bytes:
-    """Three runs of floats, deflated."""
-    floats = array("f", [*scores.chosen, *scores.mean, *scores.entropy])
-    if sys.byteorder == "big":
-        floats.byteswap()
-    return zlib.compress(floats.tobytes(), 1)
-
-
-def _unpack_scores(blob: bytes | None) -> Scores | None:
-    if blob is None:
-        return None
-    floats = array("f")
-    floats.frombytes(_inflated(blob))
-    if sys.byteorder == "big":
-        floats.byteswap()
-    third, rest = divmod(len(floats), 3)
-    if rest:
-        raise ValueError("scores that are not three a token")
-    return Scores(tuple(floats[:third]), tuple(floats[third : 2 * third]), tuple(floats[2 * third :]))
