@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thinkcap import grading
-from thinkcap.core.thinking import PLAIN, Marks, Parted, parted
+from thinkcap.core.marks import PLAIN, Marks
+from thinkcap.core.thinking import Parted, parted
 from thinkcap.core.types import Kind
 from thinkcap.dialects import chosen, recognised
 

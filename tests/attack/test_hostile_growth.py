@@ -65,7 +65,7 @@ BOUNDED = {
 """Expressions that may take a square of the time, since their texts cannot be long."""
 
 MADE_LATER = {
-    "core/thinking.py: '|'.join(map(re.escape, self.marks)) if self.marks else '(?!": "marks, letter by letter",
+    "core/marks.py: '|'.join(map(re.escape, self.marks)) if self.marks else '(?!": "marks, letter by letter",
     "dialects/marks.py: f'(?<![A-Za-z]){text}(?![A-Za-z])|{text}(?=\\\\W*$){glued}'": "a word, letter by letter",
     "dialects/naming.py: pattern": "names of models in the table above it",
     "dialects/turns.py: f'\\\\b{n}\\\\b'": "one name, letter by letter",

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkcap.core.thinking import PLAIN, Delta, Marks, Splitter, parted, split
+from thinkcap.core.marks import PLAIN, Marks
+from thinkcap.core.thinking import Delta, Splitter, parted, split
 from thinkcap.core.types import Mode
 
 

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
 from thinkcap.core.errors import EngineRefused, Unsupported
+from thinkcap.core.marks import Marks
 from thinkcap.core.prompts import PROMPTS
 from thinkcap.core.stopping import stopped
-from thinkcap.core.thinking import Delta, Marks, Splitter, spanned
+from thinkcap.core.thinking import Delta, Splitter, spanned
 from thinkcap.core.types import GREEDY, NOTHING, Completion, Mode, Request, Span
 
 Complete = Callable[[Engine, Request, Emit | None], Coroutine[None, None, Completion]]

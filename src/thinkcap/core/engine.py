@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol
 
+from thinkcap.core.marks import PLAIN, Marks
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.scores import Scores, Unsure
-from thinkcap.core.thinking import PLAIN, Delta, Marks
+from thinkcap.core.thinking import Delta
 from thinkcap.core.types import EMPTY, Mode, Origin, Request, Sampling, Span
 
 Transport = Literal["ids", "chat"]

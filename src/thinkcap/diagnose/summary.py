@@ -19,7 +19,7 @@ import numpy as np
 
 from thinkcap.core.errors import DataError
 from thinkcap.core.files import read_file, replace_text
-from thinkcap.core.thinking import PLAIN
+from thinkcap.core.marks import PLAIN
 from thinkcap.diagnose.pairs import compare
 from thinkcap.diagnose.runs import configurations
 from thinkcap.logs import read

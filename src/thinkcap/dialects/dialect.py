@@ -15,8 +15,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 from thinkcap.core.errors import ConfigError
+from thinkcap.core.marks import Marks
 from thinkcap.core.names import nearest
-from thinkcap.core.thinking import Delta, Marks, Parts, Splitter, parts
+from thinkcap.core.thinking import Delta, Parts, Splitter, parts
 from thinkcap.core.types import EMPTY, Mode, Sampling
 from thinkcap.dialects.arguments import given, nested
 from thinkcap.dialects.marks import closing_of
@@ -156,7 +157,7 @@ class Dialect:
 
     @cached_property
     def marks(self) -> Marks:
-        """What the reader of texts needs (core/thinking.py)."""
+        """What the reader of texts needs (core/marks.py)."""
         if not self.close_tag:
             return Marks()
         header, alone = self._answer_header

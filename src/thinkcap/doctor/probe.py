@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from thinkcap.core.thinking import PLAIN, Marks
+from thinkcap.core.marks import PLAIN, Marks
 from thinkcap.core.types import Mode
 from thinkcap.engines.answers import ChatAnswer, ChatReply, Usage, read_answer, read_event
 from thinkcap.engines.client import Client

@@ -18,7 +18,8 @@ from typing import Any
 
 from thinkcap.core.engine import Output
 from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
-from thinkcap.core.thinking import Marks, split
+from thinkcap.core.marks import Marks
+from thinkcap.core.thinking import split
 from thinkcap.core.types import Request, Span
 from thinkcap.engines.answers import ChatReply, Usage
 from thinkcap.engines.chat import inserted

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkcap.core.errors import ConfigError
-from thinkcap.core.thinking import PLAIN
+from thinkcap.core.marks import PLAIN
 from thinkcap.dialects import default_template
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

@@ -21,10 +21,11 @@ from itertools import takewhile
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineError
+from thinkcap.core.marks import PLAIN
 from thinkcap.core.prompts import HERE, PROMPTS
 from thinkcap.core.scores import Scores
 from thinkcap.core.stopping import stopped
-from thinkcap.core.thinking import PLAIN, Delta
+from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Request, Sampling, Span
 from thinkcap.dialects import Dialect
 from thinkcap.engines.speech import Speech

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from thinkcap.core.errors import DataError
-from thinkcap.core.thinking import PLAIN, Marks, parted
+from thinkcap.core.marks import PLAIN, Marks
+from thinkcap.core.thinking import parted
 from thinkcap.core.types import EMPTY
 from thinkcap.dialects import Dialect, chosen, of_model, of_template, recognised
 

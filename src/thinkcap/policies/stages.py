@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thinkcap.core.errors import Unsupported
+from thinkcap.core.marks import PLAIN
 from thinkcap.core.prompts import Prompts
-from thinkcap.core.thinking import PLAIN, parted
+from thinkcap.core.thinking import parted
 from thinkcap.core.types import Completion, Message, Mode, Question, Request, Visibility
 from thinkcap.grading import extract
 
