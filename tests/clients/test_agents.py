@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from running import app_running, gateway_running
+from running import gateway_before
 from tool_server import ToolServer
 
 ASKED = "What does the table say?"
@@ -29,7 +29,7 @@ def server(request: pytest.FixtureRequest) -> ToolServer:
 
 @pytest.fixture
 def address(server: ToolServer) -> Iterator[str]:
-    with app_running(server) as upstream, gateway_running([{"model": f"{upstream}/v1"}]) as (address, _):
+    with gateway_before(server) as address:
         yield address
 
 

@@ -10,9 +10,15 @@ from running import Client, gateway_running
 
 
 @pytest.fixture(scope="session")
-def address() -> Iterator[str]:
+def bundled() -> Iterator[str]:
     with gateway_running("bundled") as (address, _):
         yield address
+
+
+@pytest.fixture(scope="session")
+def address(bundled: str) -> str:
+    """The gateway that clients talk to; a file with a server of its own says so by an `address` of its own."""
+    return bundled
 
 
 @pytest.fixture(scope="session")

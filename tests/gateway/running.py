@@ -157,6 +157,13 @@ def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, 
 
 
 @contextmanager
+def gateway_before(server: Any) -> Iterator[str]:
+    """The address of a gateway in front of a stub server that is asked for its model."""
+    with app_running(server) as upstream, gateway_running([{"model": f"{upstream}/v1"}]) as (address, _):
+        yield address
+
+
+@contextmanager
 def watch_running(model: str, folder: Path, **settings: Any) -> Iterator[tuple[Client, Watch]]:
     """Watch mode in front of a server, with a gateway beside it where a policy answers some requests."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from running import Client, app_running, gateway_running
+from running import Client, gateway_before
 from tool_server import TOOL, ToolServer
 
 FUNCTION = TOOL["function"]
@@ -20,7 +20,7 @@ def server(request: pytest.FixtureRequest) -> ToolServer:
 
 @pytest.fixture
 def client(server: ToolServer) -> Iterator[Client]:
-    with app_running(server) as upstream, gateway_running([{"model": f"{upstream}/v1"}]) as (address, _):
+    with gateway_before(server) as address:
         yield Client(address)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running import Client, app_running, gateway_running
+from running import Client, gateway_before, gateway_running
 from tool_server import TOOL, ToolServer
 
 from thinkcap.engines.scripted import QUIET, ScriptedEngine
@@ -24,7 +24,7 @@ ASKED = [{"role": "user", "content": "Well?"}]
 @contextmanager
 def serving(kind: Any, **more: Any) -> Iterator[tuple[Client, ToolServer]]:
     server = ToolServer(kind, **more)
-    with app_running(server) as upstream, gateway_running([{"model": f"{upstream}/v1"}]) as (address, _):
+    with gateway_before(server) as address:
         yield Client(address), server
 
 

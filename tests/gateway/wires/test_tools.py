@@ -10,7 +10,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from running import Client, app_running, gateway_running
+from running import Client, gateway_before
 from tool_server import TOOL, ToolServer
 
 ASKED = "What does the table say?"
@@ -20,7 +20,7 @@ FUNCTION = TOOL["function"]
 @contextmanager
 def serving(kind: Any, **more: Any) -> Iterator[tuple[str, ToolServer]]:
     server = ToolServer(kind, **more)
-    with app_running(server) as upstream, gateway_running([{"model": f"{upstream}/v1"}]) as (address, _):
+    with gateway_before(server) as address:
         yield address, server
 
 
@@ -231,7 +231,7 @@ def test_a_server_without_a_budget_of_its_own_calls_without_thinking() -> None:
                 await super()._answer(path, body, send)
 
     bare = Bare("chat")
-    with app_running(bare) as upstream, gateway_running([{"model": f"{upstream}/v1"}]) as (address, _):
+    with gateway_before(bare) as address:
         body = {"model": "m", "messages": [{"role": "user", "content": ASKED}], "tools": [TOOL], "max_tokens": 400}
         reply = Client(address).post("/v1/chat/completions", json=body).json()
     assert reply["thinkcap"]["thought_held_by"] == "off"

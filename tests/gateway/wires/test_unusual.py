@@ -10,7 +10,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from running import Client, app_running, gateway_running
+from running import Client, app_running, gateway_before, gateway_running
 from stub import Stub
 from tool_server import TOOL, ToolServer
 
@@ -24,30 +24,14 @@ PNG = "data:image/png;base64,iVBORw0KGgo="
 
 
 @pytest.fixture(scope="module")
-def bundled() -> Iterator[str]:
-    with gateway_running("bundled") as (address, _):
-        yield address
-
-
-@pytest.fixture(scope="module")
 def server() -> ToolServer:
     return ToolServer("llama", thought="so it is")
 
 
 @pytest.fixture(scope="module")
 def address(server: ToolServer) -> Iterator[str]:
-    with app_running(server) as upstream, gateway_running([{"model": f"{upstream}/v1"}]) as (address, _):
+    with gateway_before(server) as address:
         yield address
-
-
-@pytest.fixture
-def ours(address: str) -> openai.OpenAI:
-    return openai.OpenAI(base_url=address, api_key="unused", max_retries=0)
-
-
-@pytest.fixture
-def theirs(address: str) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=address.removesuffix("/v1"), api_key="unused", max_retries=0)
 
 
 def test_anthropic_is_told_which_stop_sequence_ended_the_answer(bundled: str) -> None:

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import anthropic
 import openai
 import pytest
 from pydantic import BaseModel
-from running import Client, gateway_running
+from running import Client
 
 QUESTION = "Tom has 12 apples and buys 7 more. How many apples does he have?\nSolve it, then end with: #### number"
 ASKED: Any = [{"role": "user", "content": QUESTION}]
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with gateway_running("bundled") as (address, _):
-        yield address
-
-
-@pytest.fixture
-def ours(address: str) -> openai.OpenAI:
-    return openai.OpenAI(base_url=address, api_key="unused", max_retries=0)
-
-
-@pytest.fixture
-def theirs(address: str) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=address.removesuffix("/v1"), api_key="unused", max_retries=0)
 
 
 def test_openai_responses_whole_and_streamed_are_the_same_answer(ours: openai.OpenAI) -> None:
