@@ -90,9 +90,12 @@ class Asked:
 async def test_a_server_that_answers_a_question_is_waited_for() -> None:
     asked = Asked()
     vigil = Vigil(SOON_S, asked)
+    waited = False
     async with vigil.waiting():
         await comes(lambda: asked.questions >= 3)
+        waited = True
     vigil.close()
+    assert waited, "it was given up"
 
 
 async def test_however_many_wait_it_is_asked_once_at_a_time() -> None:
