@@ -94,7 +94,7 @@ def test_the_modal_inequality_is_over_the_chains_still_running() -> None:
 
 def test_words_carry_their_numbers(found: Diagnosis) -> None:
     said = say(found).sentences
-    loss = next(s for s in said if s.text.startswith("At 128 tokens thinking loses"))
+    loss = next(s for s in said if s.text.startswith("At 128 tokens, thinking loses"))
     assert f"{100 * -loss.numbers['difference']:.1f} points" in loss.text
     assert loss.numbers["n"] == 600
     assert loss.numbers["where_cut"] + loss.numbers["where_ended"] == pytest.approx(loss.numbers["difference"])
@@ -105,14 +105,14 @@ def test_the_verdict_begins_with_the_answer(found: Diagnosis) -> None:
     point = found.findings[0].crossover.point  # type: ignore[union-attr]
     assert said.headline.startswith("Thinking loses at 128 to 512 tokens and pays at 1024 to 2048 tokens")
     assert f"it breaks even at about {point:.0f} tokens (95 %: " in said.headline
-    assert f"Best with 2048 tokens: {said.advice[-1].policy}, " in said.headline
+    assert f"Best at 2048 tokens: {said.advice[-1].policy}, " in said.headline
 
 
 @pytest.mark.parametrize(
     ("budgets", "direct", "words"),
     [
-        ((128, 256), 0.75, "Thinking loses at 128 to 256 tokens. Best with 128 tokens: nothink@128, "),
-        ((1024, 2048), 0.2, "Thinking pays at 1024 to 2048 tokens. Best with 2048 tokens: think@"),
+        ((128, 256), 0.75, "Thinking loses at 128 to 256 tokens. Best at 128 tokens: nothink@128, "),
+        ((1024, 2048), 0.2, "Thinking pays at 1024 to 2048 tokens. Best at 2048 tokens: think@"),
         ((1024,), 0.83, "Thinking makes no clear difference at any cap run (1024 tokens). "),
     ],
 )
@@ -236,7 +236,9 @@ def test_copies_of_a_seed_make_nothing_surer() -> None:
         assert (pooled.result.questions, pooled.least_detectable) == (single.n, single.least_detectable)
     said = " ".join(s.text for s in say(thrice).sentences)
     assert "of 360 answers to 120 questions" in said
-    assert "of 120 questions" in " ".join(s.text for s in say(once).sentences)
+    assert "of 360 answers whose chain was cut" in said
+    assert "questions whose chain" not in said
+    assert "of 120 questions whose chain was cut" in " ".join(s.text for s in say(once).sentences)
     assert one.lengths is not None
     assert three.lengths is not None
     assert three.lengths.curve.quantile_interval() == one.lengths.curve.quantile_interval()
@@ -266,8 +268,8 @@ def test_a_log_without_ends_gives_no_cause(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(r) + "\n" for r in rows))
     result = CliRunner().invoke(command, [str(path)])
     assert result.exit_code == 0
-    assert "At 64 tokens thinking loses 33.3 points" in result.output
-    assert "does not tell which chains were cut" in " ".join(result.output.split())
+    assert "At 64 tokens, thinking loses 33.3 points" in result.output
+    assert "does not say which chains were cut" in " ".join(result.output.split())
     page = document(diagnose(read([path]), draws=0))
     assert page["findings"][0]["budgets"][0]["tax"] is None
     assert page["findings"][0]["lengths"] is None
@@ -277,7 +279,7 @@ def test_the_command_is_reached_through_the_door(tmp_path: Path, capsys: pytest.
     path = tmp_path / "a.csv"
     path.write_text("id,correct,tokens,budget,mode\n1,1,5,8,think\n2,0,8,8,think\n")
     main(["diagnose", str(path), "--draws", "0"])
-    assert "At 8 tokens thinking is right in 50.0 %" in capsys.readouterr().out
+    assert "At 8 tokens, thinking gets 50.0 % right" in capsys.readouterr().out
     with pytest.raises(SystemExit) as stop:
         main(["diagnose", str(path), "--stop", "flagg"])
     assert stop.value.code == 2

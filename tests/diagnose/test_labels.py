@@ -66,7 +66,7 @@ def test_from_a_journal_to_accuracy(tmp_path: Path, by: str, capsys: pytest.Capt
     assert main(["diagnose", str(file), "--labels", str(labels)]) == 0
     text = capsys.readouterr().out
     assert "of answers are right (" in text
-    assert "Of cut answers" in text
+    assert "of cut answers are right" in text
     assert "accuracy is unknown" not in text
     with pytest.raises(SystemExit):
         main(["sample", str(file), "--out", str(labels)])
@@ -102,7 +102,7 @@ def test_what_is_not_labelled_yet_is_said(tmp_path: Path, capsys: pytest.Capture
     capsys.readouterr()
     assert main(["diagnose", str(file), "--labels", str(labels)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "% of answers are right, as far as 30 labels" in text
+    assert "% of answers are right, going by 30 labels" in text
     assert "Not labelled yet: 10 of the cut ones" in text
 
 

@@ -302,7 +302,7 @@ def test_all_of_it_is_in_the_json(tmp_path: Path) -> None:
     assert page["cross_scale"] == []
     text = " ".join(s.text for s in say(diagnosis).sentences)
     assert "The first try of town@" in text
-    assert "split@80 minus think@80" in text
+    assert "points higher than think@80" in text
 
 
 def _row(

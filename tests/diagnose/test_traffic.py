@@ -73,7 +73,7 @@ def test_beyond_the_largest_cap_only_bounds_are_given_and_it_is_said(tmp_path: P
     last = found.traffic[0].under[-1]
     assert (last.cap, last.seen, last.high) == (4096, False, 1.0)
     assert last.low <= (lengths <= 2048).mean()
-    assert "Beyond 2,048 tokens nothing was seen" in as_text(found)
+    assert "Nothing was observed beyond 2,048 tokens" in as_text(found)
 
 
 def test_a_cap_below_all_that_were_seen_is_counted() -> None:
@@ -171,7 +171,7 @@ def test_the_words_and_the_json(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {"cut", "empty", "lost", "on_lost", "under", "enough", "callers"} <= set(traffic)
     assert main(["diagnose", str(path), "--price", "1,0,2"]) == 0
     text = capsys.readouterr().out
-    for words in ("were cut by their cap", "and cost", "would end", "No answer here has a verdict"):
+    for words in ("were cut by their cap", "and cost", "would end", "No answer here has been judged"):
         assert words in text
 
 

@@ -71,7 +71,7 @@ def test_hover_shows_values_and_leaves_no_trace(view: Opened) -> None:
 def test_it_opens_where_the_verdict_looks(view: Opened, run: Path) -> None:
     data = content(run).data
     said = " ".join(data["verdict"])
-    assert f"Best with {data['opens']['cap']} tokens: {data['opens']['policies'][0]}@" in said
+    assert f"Best at {data['opens']['cap']} tokens: {data['opens']['policies'][0]}@" in said
     assert view.page.inner_text("#cap-value") == str(data["opens"]["cap"])
     assert data["opens"]["policies"][0] in view.page.inner_text("#key")
 

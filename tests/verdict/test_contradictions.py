@@ -68,7 +68,7 @@ def consistent(found: Diagnosis, said: Spoken) -> None:
         if "first" in numbers and "matched_by" in numbers:
             c = known[numbers["first"], numbers["second"]]
             assert numbers["difference"] == c.difference
-            assert ("points more than" in text) == (c.clear and c.difference > 0)
+            assert ("points higher than" in text) == (c.clear and c.difference > 0)
         if "where_cut" in numbers:
             assert numbers["where_cut"] + numbers["where_ended"] == pytest.approx(numbers["difference"])
             verb = "loses" if numbers["difference"] < 0 else "gains"
@@ -95,10 +95,9 @@ def begins_true(found: Findings, said: Spoken) -> None:
             assert (row.budget in first.numbers["loses_at"]) == (clear and gap > 0)
             assert (row.budget in first.numbers["pays_at"]) == (clear and gap < 0)
     by_cap = {a.cap: a for a in said.advice}
-    for sentence in (s for s in said.sentences if not s.topic and s.text.startswith("Best with")):
+    for sentence in (s for s in said.sentences if not s.topic and s.text.startswith("Best at")):
         assert (
-            f"Best with {sentence.numbers['cap']} tokens: {by_cap[sentence.numbers['cap']].policy},"
-            in sentence.text
+            f"Best at {sentence.numbers['cap']} tokens: {by_cap[sentence.numbers['cap']].policy}," in sentence.text
         )
 
 

@@ -66,15 +66,15 @@ def test_two_runs_on_the_same_machine_say_so_too() -> None:
 def test_the_dialect_is_told_to_who_asks_and_is_no_machine() -> None:
     made = {"dialect": "magistral", "dialect_by": "texts"}
     found = diagnosed(*run("a", 0, made), *run("b", 15, {**made, "dialect": "<t> ... </t>"}))
-    assert "as in dialect magistral, found by texts." in text(found)
+    assert "by the marks of dialect magistral (found by texts)." in text(found)
     assert [s.detail for s in say(found).sentences if s.topic == "How thoughts are marked"] == [True]
-    assert "neither says what it was made on" in text(found)
+    assert "neither says on what hardware" in text(found)
     assert "the second run has another dialect" in text(found)
     assert not any("made on" in note for note in say(diagnosed(*run("a", 0, HERE), *run("b", 2, made))).notes)
 
 
 def test_a_log_that_does_not_say_is_not_taken_for_the_same() -> None:
-    assert "neither says what it was made on" in text(diagnosed(*run("a", 0, {}), *run("b", 2, {})))
+    assert "neither says on what hardware" in text(diagnosed(*run("a", 0, {}), *run("b", 2, {})))
     assert "the other does not say" in text(diagnosed(*run("a", 0, HERE), *run("b", 2, {})))
 
 
@@ -87,7 +87,7 @@ def test_many_configurations_are_said_at_once() -> None:
         "both ran 4 configurations (both on x86_64, 2 cores (F16, llamacpp 1)) and differ on 60 of 400"
         in said[0].text
     )
-    assert "another grader. This is so in 4 of them: close@512, nothink@512, split@512 ..." in said[0].text
+    assert "another grader. This holds for 4 of them: close@512, nothink@512, split@512 ..." in said[0].text
     same = diagnosed(*run("a", 0, HERE, names), *run("b", 0, HERE, names))
     assert "all 400 verdicts agree" in text(same)
 

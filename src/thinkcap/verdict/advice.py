@@ -66,12 +66,12 @@ def told(advice: Sequence[Advice]) -> list[Sentence]:
     for _, group in groupby(advice, key=lambda a: a.policy):
         same = list(group)
         first, last = same[0], same[-1]
-        under = f"{first.cap}" if first is last else f"{first.cap} to {last.cap}"
-        said.append(Sentence(f"With {under} tokens: {way(last)}.", last.to_dict() | {"from": first.cap}))
+        caps = f"{first.cap}" if first is last else f"{first.cap} to {last.cap}"
+        said.append(Sentence(f"At {caps} tokens: {way(last)}.", last.to_dict() | {"from": first.cap}))
     return said
 
 
 def way(advice: Advice) -> str:
-    """`iris@144, right in 85.0 % (at least 73.9 %) for 72 tokens on average`."""
-    cost = "" if advice.tokens is None else f" for {tokens(advice.tokens)} on average"
-    return f"{advice.policy}, right in {percent(advice.accuracy)} (at least {percent(advice.lower_bound)}){cost}"
+    """`iris@144, 85.0 % right (at least 73.9 %), 72 tokens on average`."""
+    cost = "" if advice.tokens is None else f", {tokens(advice.tokens)} on average"
+    return f"{advice.policy}, {percent(advice.accuracy)} right (at least {percent(advice.lower_bound)}){cost}"

@@ -29,8 +29,8 @@ def _one_mode(found: Findings) -> list[Sentence]:
         ways = sorted({a.method for a in found.arms if a.policy == "nothink"})
         said.append(
             Sentence(
-                f"The answer without thinking was run as {' and '.join(ways)}, none of them as the plain one; the "
-                f"comparisons (--json) set each beside thinking."
+                f"Answering without thinking was run as {' and '.join(ways)} only, never as plain nothink; "
+                f"--json compares each of them with thinking."
             )
         )
     elif modes >= {"think", "nothink"}:
@@ -42,7 +42,7 @@ def _alone(arm: ArmSummary) -> Sentence:
     parts = arm.parts
     assert parts is not None
     return Sentence(
-        f"{_where(arm.budget)} is right in {percent(arm.accuracy.value)} "
+        f"{_where(arm.budget)} gets {percent(arm.accuracy.value)} right "
         f"({points(arm.accuracy.low or 0)} to {points(arm.accuracy.high or 0)}); {percent(1 - parts.ended_share)} "
         f"of chains are cut.{_by_end(parts.alpha_c, parts.alpha_t)}",
         named(parts, "ended", "n", "right_ended", "right_cut"),
@@ -50,14 +50,16 @@ def _alone(arm: ArmSummary) -> Sentence:
 
 
 def _where(budget: int | None) -> str:
-    return "Under a cap that the log does not tell, thinking" if budget is None else f"At {budget} tokens thinking"
+    return (
+        "Under a cap that the log does not name, thinking" if budget is None else f"At {budget} tokens, thinking"
+    )
 
 
 def _by_end(ended: float | None, cut: float | None) -> str:
     """Nothing where all chains ended or all were cut: the sentence before has said it."""
     if ended is None or cut is None:
         return ""
-    return f" Chains that end are right in {percent(ended)}, cut ones in {percent(cut)}."
+    return f" Of the chains that end, {percent(ended)} are right; of those that are cut, {percent(cut)}."
 
 
 def _loss(row: AtBudget, *, detail: bool) -> Sentence:
@@ -72,14 +74,14 @@ def _loss(row: AtBudget, *, detail: bool) -> Sentence:
         text = f"{where} makes no clear difference: {points(gap)} points ({span}{alone}; {small(found.p_holm)})"
         if found.least_detectable is not None:
             asked = times(found.result.questions, "question")
-            text += f"; {asked} would show {points(found.least_detectable)} points or more"
+            text += f"; {asked} can show a difference of {points(found.least_detectable)} points or more"
     else:
         if gap < 0:
             span = f"{points(-high)} to {points(-low)}"
         verb = "loses" if gap < 0 else "gains"
         text = f"{where} {verb} {points(abs(gap))} points ({span}; {small(found.p_holm)})"
     if row.tax is None:
-        return Sentence(f"{text}. The log does not tell which chains were cut.", figures, detail=detail)
+        return Sentence(f"{text}. The log does not say which chains were cut.", figures, detail=detail)
     figures["cut_share"] = 1 - row.tax.think.ended_share
     text += f". {percent(figures['cut_share'])} of chains are cut"
     same = row.tax.same_subset

@@ -81,4 +81,4 @@ def _instead(found: Findings, advice: Sequence[Advice]) -> list[Sentence]:
     if losing:
         caps.insert(0, max(losing, key=lambda r: (r.comparison.difference, r.budget)).budget)
     chosen = [a for a in advice if a.cap in caps]
-    return [Sentence(f"Best with {a.cap} tokens: {way(a)}.", a.to_dict()) for a in chosen]
+    return [Sentence(f"Best at {a.cap} tokens: {way(a)}.", a.to_dict()) for a in chosen]

@@ -39,7 +39,8 @@ def dialects(found: Findings) -> list[Sentence]:
     )
     return [
         Sentence(
-            f"Thoughts are told from answers as in dialect {dialect}{f', found by {by}' if by else ''}.",
+            f"Thoughts are separated from answers by the marks of dialect {dialect}"
+            f"{f' (found by {by})' if by else ''}.",
             {"dialect": dialect, "dialect_by": by},
             detail=True,
         )
@@ -51,7 +52,7 @@ def elsewhere(found: Sequence[Elsewhere]) -> list[str]:
     """Notes, since a difference between machines is no difference between methods."""
     return [
         f"{run.file} was made on {made_on(run.provenance)}, most rows on {made_on(run.usual)}; "
-        f"the machine may cause a difference between them"
+        f"differences between them may come from the machine"
         for run in found
     ]
 
@@ -71,7 +72,7 @@ def _places(repeat: RepeatedRun) -> str:
     first, second = repeat.first_provenance, repeat.second_provenance
     told = [made for made in (first, second) if made.keys() & _PLACE]
     if not told:
-        return " (neither says what it was made on)"
+        return " (neither says on what hardware)"
     if _PLACE & set(repeat.changed):
         return f" ({made_on(first)} against {made_on(second)})"
     if len(told) == 1:
@@ -82,7 +83,7 @@ def _places(repeat: RepeatedRun) -> str:
 def _why(repeat: RepeatedRun, one_sided: bool) -> str:
     changes = ", ".join(_WORDS[k] for k in repeat.changed if k in _WORDS)
     if not one_sided:
-        return f"The changes go both ways{f', in spite of {changes}' if changes else ''}."
+        return f"The changes go both ways{f', although the second run has {changes}' if changes else ''}."
     if changes:
         return f"The changes go one way, so they are not noise: the second run has {changes}."
     return "The changes go one way, so they are not noise: hardware, prompts or grader may differ."
@@ -93,7 +94,7 @@ def _one(repeat: RepeatedRun) -> Sentence:
     return Sentence(
         f"{repeat.first} and {repeat.second} both ran {repeat.arm}{_places(repeat)} and differ on "
         f"{repeat.flipped} of {times(test.n, 'question')} ({test.only_first}:{test.only_second}, "
-        f"{small(repeat.p_holm)}). {_why(repeat, repeat.one_sided)} The first counts here.",
+        f"{small(repeat.p_holm)}). {_why(repeat, repeat.one_sided)} Only the first is counted here.",
         named(repeat, "first", "second", "flipped", "p_holm", "changed", n=test.n),
     )
 
@@ -108,9 +109,9 @@ def _many(group: Sequence[RepeatedRun]) -> Sentence:
     if not flipped:
         return Sentence(f"{head}, and all {asked} verdicts agree.", figures)
     names = ", ".join(one_sided[:_FEW]) + (" ..." if len(changed) > _FEW else "")
-    where = f" This is so in {len(changed)} of them: {names}." if changed else ""
+    where = f" This holds for {len(changed)} of them: {names}." if changed else ""
     text = f"{head} and differ on {flipped} of {asked} verdicts. {_why(first, bool(changed))}{where}"
-    return Sentence(f"{text} The first counts here.", figures)
+    return Sentence(f"{text} Only the first is counted here.", figures)
 
 
 def chains(pair: ChainLengths) -> Sentence:
@@ -133,7 +134,7 @@ def refusals(refused: Sequence[Refused]) -> list[Sentence]:
     were = "pair was" if count == 1 else "pairs were"
     return [
         Sentence(
-            f"{count} {were} not compared, such as {first.first} and {first.second}: {first.reason}.",
+            f"{count} {were} not compared, for example {first.first} and {first.second}: {first.reason}.",
             {"refused": count},
         )
     ]

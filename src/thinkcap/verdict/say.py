@@ -45,7 +45,10 @@ def say(found: Diagnosis) -> Spoken:
         sentences += first
         sentences += _about("What the cap costs", losses(one))
         sentences += _about("How long chains are", [*lengths(one, len(found.findings)), *crossover(one)])
-        sentences += _about("What other methods gain", ways(one, found.comparisons.of(one.model, one.task)))
+        compared = found.comparisons.of(one.model, one.task)
+        sentences += _about(
+            "What other methods gain", ways(one, compared, "answer" if found.pooled_seeds else "question")
+        )
         sentences += _about("What to use", told(own))
         sentences += _about("How thoughts are marked", dialects(one))
         advice += own
@@ -68,7 +71,9 @@ def say(found: Diagnosis) -> Spoken:
     sentences += _about("Not compared", refusals(found.refused))
     notes = [*found.notes, *elsewhere(found.elsewhere)]
     if found.pooled_seeds:
-        notes.append("several seeds of a question are pooled; tests and intervals count questions, not answers")
+        notes.append(
+            "answers of several seeds to one question are pooled; tests and intervals count questions, not answers"
+        )
     return Spoken("\n".join(heads), tuple(advice), tuple(sentences), tuple(dict.fromkeys(notes)))
 
 

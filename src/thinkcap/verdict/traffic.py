@@ -21,8 +21,8 @@ def lost(found: Traffic) -> list[Sentence]:
     if not found.lost.n:
         return [
             Sentence(
-                f"{name}the log tells neither how its {times(found.rows, 'answer')} ended nor what they said, so "
-                f"nothing can be counted as cut or empty."
+                f"{name}the log records neither how its {times(found.rows, 'answer')} ended nor what they said, "
+                f"so cut and empty answers cannot be counted."
             )
         ]
     parts = []
@@ -30,7 +30,7 @@ def lost(found: Traffic) -> list[Sentence]:
         parts.append(f"{_were(found.cut.k)} cut by their cap ({percent(found.cut.value)})")
     if found.empty.n:
         parts.append(f"{_were(found.empty.k)} empty ({percent(found.empty.value)})")
-    text = f"{name}of {times(found.rows, 'answer')} {' and '.join(parts)}."
+    text = f"{name}of {times(found.rows, 'answer')}, {' and '.join(parts)}."
     figures = named(found, "rows", "failed", cut=found.cut.k, empty=found.empty.k, lost=found.lost.k)
     if found.lost.k and found.all.tokens:
         share = found.on_lost.tokens / found.all.tokens
@@ -54,7 +54,7 @@ def caps(found: Traffic) -> Iterator[Sentence]:
     """The curve, and what share would end under other caps."""
     curve = found.curve
     if curve is None:
-        yield Sentence("No reply has both a token count and a finish reason, so lengths are not known.")
+        yield Sentence("No reply has both a token count and a finish reason, so lengths are unknown.")
         return
     low, high = curve.quantile_interval()
     if curve.median is None:
@@ -69,14 +69,14 @@ def caps(found: Traffic) -> Iterator[Sentence]:
     running = 1 - curve.at(curve.last or 0)
     if curve.censored and running > 0:
         yield Sentence(
-            f"Beyond {tokens(curve.last or 0)} nothing was seen: {percent(running)} of answers would still be "
-            f"running there, and how they go on is not known.",
+            f"Nothing was observed beyond {tokens(curve.last or 0)}: {percent(running)} of answers would still be "
+            f"running there, and when they would end is unknown.",
             {"last": curve.last, "running": running},
         )
     if curve.censored:
         yield Sentence(
-            "This takes answers that were cut early to go on like those that were not; where callers with "
-            "small caps ask for other things, read them one by one.",
+            "This assumes that answers cut early would have gone on like the others. If callers with small caps "
+            "ask for different things, diagnose each caller separately.",
             detail=True,
         )
 
@@ -86,7 +86,7 @@ def _under(u: UnderCap, *, detail: bool) -> Sentence:
     ends = f" ({points(u.low)} to {points(u.high)})" if u.open else ""
     cost = f" ({u.tokens_low:,.0f} to {u.tokens_high:,.0f})" if u.open else ""
     return Sentence(
-        f"Under {tokens(u.cap)} {percent(u.share)} would end{ends}, for {tokens(u.tokens)} on average{cost}.",
+        f"Under {tokens(u.cap)}, {percent(u.share)} would end{ends} and take {tokens(u.tokens)} on average{cost}.",
         named(u, "cap", "share", "low", "high", "tokens", "tokens_low", "tokens_high"),
         detail=detail,
     )
@@ -114,24 +114,24 @@ def advice(found: Traffic, *, labelled: bool = False) -> Iterator[Sentence]:
     """What to do, and what is missing for more."""
     if found.lost.k and found.curve is not None and found.enough is not None:
         yield Sentence(
-            f"Give {found.model or 'this model'} {tokens(found.enough)}: surely {percent(_SURE)} of answers end "
-            f"within them.",
+            f"Give {found.model or 'this model'} {tokens(found.enough)}: {percent(_SURE)} of answers end within "
+            f"that cap, with 95 % confidence.",
             {"cap": found.enough},
         )
     elif found.lost.k and found.curve is not None:
         yield Sentence(
-            f"No cap that was seen surely lets {percent(_SURE)} of answers end; let some run further than "
-            f"{tokens(found.curve.last or 0)} before you choose one."
+            f"No cap observed so far is sure to let {percent(_SURE)} of answers end. Let some answers run beyond "
+            f"{tokens(found.curve.last or 0)} before you choose a cap."
         )
     if found.empty.k:
         yield Sentence(
-            "Where the cap must stay: `thinkcap serve` ends the thought in time and answers within the same "
+            "If the cap must stay, `thinkcap serve` ends the thought in time and answers within the same "
             "tokens, so no answer is empty."
         )
     if not labelled:
         yield Sentence(
-            "No answer here has a verdict, so accuracy is unknown. Label some: beside a column `gold` answers "
-            "are graded, and `thinkcap sample` draws those worth a label from a journal with texts."
+            "No answer here has been judged, so accuracy is unknown. Add a column `gold`, and answers are graded; "
+            "or let `thinkcap sample` draw answers worth labelling from a journal with texts."
         )
 
 
@@ -140,7 +140,7 @@ def simulated(found: Simulated) -> Iterator[Sentence]:
     u, n = found.under, found.answers
     was = percent(found.ended / n)
     ends = f" ({points(u.low)} to {points(u.high)})" if u.open else ""
-    text = f"{found.model or 'Unnamed model'}: of {times(n, 'answer')} {was} ended; under {tokens(u.cap)} "
+    text = f"{found.model or 'Unnamed model'}: {was} of {times(n, 'answer')} ended; under {tokens(u.cap)}, "
     text += f"{percent(u.share)} would{ends}." if u.seen else f"{points(u.low)} to {points(u.high)} % would."
     cost = f"They wrote {tokens(found.tokens)}; under that cap they would write {u.tokens * n:,.0f}"
     cost += f" ({u.tokens_low * n:,.0f} to {u.tokens_high * n:,.0f})" if u.open else ""
@@ -150,8 +150,8 @@ def simulated(found: Simulated) -> Iterator[Sentence]:
     yield from (Sentence(text), Sentence(f"{cost}."))
     if u.open:
         yield Sentence(
-            f"{u.open} answers were cut before {tokens(u.cap)}: they are taken to go on like the others, with "
-            f"95 % intervals."
+            f"{u.open} answers were cut before {tokens(u.cap)}. They are assumed to go on like the others, hence "
+            f"the 95 % intervals."
         )
     if not u.seen:
-        yield Sentence("Nobody was seen to write so much: these are bounds, not estimates.")
+        yield Sentence("No observed answer is that long, so these are bounds, not estimates.")

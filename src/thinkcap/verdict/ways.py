@@ -13,18 +13,19 @@ from thinkcap.diagnose.splitting import Extraction, ModeByContext
 from thinkcap.diagnose.totals import SameTotal
 from thinkcap.diagnose.transfer import Transfer
 from thinkcap.policies.registry import declared
-from thinkcap.verdict.words import Sentence, percent, points, small, times, tokens
+from thinkcap.verdict.words import Sentence, percent, points, signed, small, times, tokens
 
 _FEW = 3
 """So many comparisons are said to everybody."""
 
 
-def ways(found: Findings, comparisons: Comparisons) -> list[Sentence]:
+def ways(found: Findings, comparisons: Comparisons, row: str = "question") -> list[Sentence]:
+    """`row`: what a row is called; with several seeds pooled it is an `answer`, for a question has several."""
     said = _compared(found, comparisons)
-    said += _recovered(found.splitting.extractions)
-    said += [s for e in found.escalations for s in _escalation(e)]
-    said += [_gate(g) for g in found.gates]
-    said += _causes(found)
+    said += _recovered(found.splitting.extractions, row)
+    said += [s for e in found.escalations for s in _escalation(e, row)]
+    said += [_gate(g, row) for g in found.gates]
+    said += _causes(found, row)
     return said
 
 
@@ -46,33 +47,33 @@ def _compared(found: Findings, comparisons: Comparisons) -> list[Sentence]:
 
 
 def compared(c: Comparison, *, detail: bool) -> Sentence:
-    """`iris(...)@144 gets 35.0 points more than town(...)@112 (21:0 ...)`."""
+    """`iris(...)@144 scores 35.0 points higher than town(...)@112 (of 60 questions 21 won and 0 lost; ...)`."""
     test = c.result.test
     rows = times(c.result.questions, "question")
     if c.n > c.result.questions:
         rows = f"{times(c.n, 'answer')} to {rows}"
-    counts = f"{test.only_first}:{test.only_second} of {rows}, {small(c.p_holm)}"
-    counts += ", same cap" if c.matched_by == "cap" else ", same stages"
+    counts = f"of {rows}, {test.only_first} won and {test.only_second} lost; {small(c.p_holm)}"
+    counts += "; same cap" if c.matched_by == "cap" else "; same stages"
     if not c.clear:
         text = f"{c.first} and {c.second} cannot be told apart ({counts})."
     else:
-        word = "more" if c.difference > 0 else "fewer"
-        text = f"{c.first} gets {points(abs(c.difference))} points {word} than {c.second} ({counts})."
+        word = "higher" if c.difference > 0 else "lower"
+        text = f"{c.first} scores {points(abs(c.difference))} points {word} than {c.second} ({counts})."
     return Sentence(text, c.to_dict(), detail=detail)
 
 
-def _recovered(extractions: Sequence[Extraction]) -> list[Sentence]:
+def _recovered(extractions: Sequence[Extraction], row: str) -> list[Sentence]:
     """What the answer pass wins back of what the coupled method lost; the largest share to everybody."""
     known = [e for e in extractions if not e.thinks_on]
     best = max(known, key=lambda e: (e.recoverable, e.split), default=None)
-    said = [_extraction(e, detail=e is not best) for e in known]
+    said = [_extraction(e, row, detail=e is not best) for e in known]
     return said + [s for e in extractions for s in _theory(e)]
 
 
-def _extraction(e: Extraction, *, detail: bool) -> Sentence:
+def _extraction(e: Extraction, row: str, *, detail: bool) -> Sentence:
     text = (
-        f"On the {e.cut} of {times(e.n, 'question')} whose chain was cut, {e.split} is right in "
-        f"{percent(e.alpha_e)} and {e.coupled} in {percent(e.alpha_t)}"
+        f"On the {e.cut} of {times(e.n, row)} whose chain was cut, {e.split} gets "
+        f"{percent(e.alpha_e)} right and {e.coupled} {percent(e.alpha_t)}"
     )
     figures = named(e, "cut", "n", "alpha_e", "alpha_t", "recoverable")
     if e.recovery is not None and e.direct is not None:
@@ -80,11 +81,11 @@ def _extraction(e: Extraction, *, detail: bool) -> Sentence:
         figures |= named(e.recovery, "recoverable", "residual", tax=lost)
         if e.recovery.recoverable > 0 and lost > 0:
             rest = e.recovery.residual
-            left = f"{points(rest)} remain" if rest >= 0 else f"{points(-rest)} more are won"
-            text += (
-                f": of the {points(lost)} points that {e.coupled} loses against {e.direct}, the answer pass wins "
-                f"back {points(min(lost, e.recovery.recoverable))} and {left}"
-            )
+            won = f"{points(e.recovery.recoverable)}; {points(rest)} remain lost"
+            if rest < 0:
+                won = f"all and gains {points(-rest)} more"
+            text += f". Of the {points(lost)} points that {e.coupled} loses to {e.direct}, "
+            text += f"the answer pass recovers {won}"
     return Sentence(text + ".", figures, detail=detail)
 
 
@@ -93,98 +94,100 @@ def _theory(e: Extraction) -> Iterable[Sentence]:
     if e.modal is not None:
         m = e.modal
         holds = "should beat" if m.holds else "should not beat"
-        seen = "" if e.observed is None else f"; seen: {points(e.observed)} against {e.coupled}"
+        seen = "" if e.observed is None else f", {signed(e.observed)} measured against {e.coupled}"
         yield Sentence(
-            f"At a cut of {tokens(e.cut_at or 0)}, answering at once ({e.split}) {holds} thinking on for "
-            f"{e.answer}: {points(m.margin)} points expected{seen}.",
+            f"When the chain is cut at {tokens(e.cut_at or 0)}, answering at once ({e.split}) {holds} thinking "
+            f"for {e.answer} more: {signed(m.margin)} points expected{seen}.",
             named(m, "delta", "pi_eta", "epsilon", "margin", alpha_c=m.alpha_c_plus, observed=e.observed),
             detail=True,
         )
     if e.halves is not None:
-        fits = "fits" if e.halves.consistent else "does not fit"
+        fits = "agrees" if e.halves.consistent else "disagrees"
         yield Sentence(
-            f"Predicted from one half of the questions, {e.split} gains {points(e.halves.predicted)} points over "
-            f"{e.coupled}; the other half shows {points(e.halves.observed)}, which {fits}.",
+            f"One half of the questions predicts that {e.split} differs from {e.coupled} by "
+            f"{signed(e.halves.predicted)} points; the other half {fits} ({signed(e.halves.observed)}).",
             named(e.halves, "predicted", "observed"),
             detail=True,
         )
     found = e.derivability
     if found.pi is not None and not e.thinks_on:
         yield Sentence(
-            f"The right answer stands in {percent(found.pi)} of the cut chains of {e.split}; there the answer "
-            f"pass is right in {percent(found.eta)}, elsewhere in {percent(found.without_gold)}.",
+            f"The right answer appears in {percent(found.pi)} of the cut chains of {e.split}. The answer pass "
+            f"gets {percent(found.eta)} of those right, and {percent(found.without_gold)} of the others.",
             named(found, "pi", "eta", "without_gold"),
             detail=True,
         )
     if found.trace_worth is not None and not e.thinks_on:
         yield Sentence(
-            f"Asked in the same words without the chain, the model is right in {percent(found.without_trace)}: "
+            f"Asked in the same words without the chain, the model gets {percent(found.without_trace)} right: "
             f"the cut chain of {e.split} is worth {points(found.trace_worth)} points.",
             named(found, "without_trace", "placebo"),
             detail=True,
         )
 
 
-def _escalation(e: Escalation) -> Iterable[Sentence]:
+def _escalation(e: Escalation, row: str) -> Iterable[Sentence]:
     known = next((a for a in e.against if a.net is not None), None)
     if known is not None and known.net is not None and known.test is not None:
         net = known.net
         spent = ""
         if e.cost is not None:
-            spent = f" It spends {tokens(e.cost.measured)} on average, {e.cost.bound.most} at most."
+            spent = f" {e.cascade} spends {tokens(e.cost.measured)} on average, {e.cost.bound.most} at most."
         yield Sentence(
-            f"The first try of {e.cascade} leaves {e.escalated} of {times(e.n, 'question')} open; there it is "
-            f"right in {percent(net.cascade_on_hard)} and {known.direct} in {percent(net.direct_on_hard)}.{spent}",
+            f"The first try of {e.cascade} settles {e.accepted or 'none'} of {times(e.n, row)}. "
+            f"Of {f'the other {e.escalated}' if e.accepted else 'these'}, "
+            f"{e.cascade} gets {percent(net.cascade_on_hard)} right and {known.direct} "
+            f"{percent(net.direct_on_hard)}.{spent}",
             named(e, "escalated", "n", gain=net.gain),
             detail=True,
         )
     rounds = e.convergence
     if rounds is not None and rounds.share_escalated is not None:
         yield Sentence(
-            f"Two rounds of {e.cascade} agree on {percent(rounds.share_escalated)} of the {e.escalated} questions "
-            f"it thinks about: right in {percent(rounds.accuracy_converged)} of these and in "
-            f"{percent(rounds.accuracy_open)} of the others.",
+            f"{e.cascade} thinks about {times(e.escalated, row)}, and two rounds agree on "
+            f"{percent(rounds.share_escalated)} of them. It gets {percent(rounds.accuracy_converged)} of these "
+            f"right and {percent(rounds.accuracy_open)} of the others.",
             named(rounds, "share_escalated", "share_all"),
             detail=True,
         )
     wrong = e.failures
     if wrong is not None and wrong.wrong:
         yield Sentence(
-            f"Of {times(wrong.wrong, 'wrong answer')} of {e.cascade}, {wrong.false_accept} were accepted at "
-            f"the first try, {wrong.still_wrong} were wrong before and after thinking, and {wrong.regression} had "
-            f"been right.",
+            f"{e.cascade} gave {times(wrong.wrong, 'wrong answer')}: {wrong.false_accept} accepted on the first "
+            f"try, {wrong.still_wrong} wrong before and after thinking, {wrong.regression} right before thinking.",
             {"wrong": wrong.wrong, "F1": wrong.false_accept, "F2": wrong.still_wrong, "F3": wrong.regression},
             detail=True,
         )
 
 
-def _gate(g: Gated) -> Sentence:
+def _gate(g: Gated, row: str) -> Sentence:
     sure, low = g.whole.confident, g.whole.low
-    text = f"At least {g.threshold} samples of {g.vote} agree on {sure.n} of {times(g.whole.n, 'question')}"
+    text = f"At least {g.threshold} samples of {g.vote} agree on {sure.n} of {times(g.whole.n, row)}"
     if low.n:
         text += (
-            f"; on the other {low.n} the vote is right in {percent(low.first_right / low.n)} and {g.other} in "
+            f". Of the other {low.n}, the vote gets {percent(low.first_right / low.n)} right and {g.other} "
             f"{percent(low.second_right / low.n)}"
         )
     return Sentence(text + ".", named(g.whole, "threshold", "n", "right", confident=sure.n), detail=True)
 
 
-def _causes(found: Findings) -> list[Sentence]:
+def _causes(found: Findings, row: str) -> list[Sentence]:
     parts = found.splitting
     said = [s for square in parts.mode_by_context for s in _square(square)]
     if parts.cuts is not None:
         known = [c for c in parts.cuts.survivors if c.advantage is not None]
-        listed = ", ".join(f"{points(c.advantage or 0)} at {c.cut} ({times(c.n, 'chain')})" for c in known)
+        listed = ", ".join(f"{signed(c.advantage or 0)} at {c.cut} ({times(c.n, 'chain')})" for c in known)
         if known:
-            text = f"Points that answering at once gains over thinking on, by where the chain is cut: {listed}."
+            text = f"Points gained by answering at once instead of thinking on, by the cut in tokens: {listed}."
             said.append(Sentence(text, {str(c.cut): c.advantage for c in known}, detail=True))
-    said += [s for total in parts.matched_totals for s in _same_total(total)]
+    said += [s for total in parts.matched_totals for s in _same_total(total, row)]
     for division in parts.optima:
         best = division.optimum.best
         said.append(
             Sentence(
-                f"Of the measured divisions of {tokens(division.optimum.total)} ({division.how}), "
-                f"{best.reasoning} + {best.answer} is best: right in {percent(division.accuracy.value)}.",
+                f"The best measured way for {division.how} to divide {tokens(division.optimum.total)} is "
+                f"{best.reasoning} to think and {best.answer} to answer: {percent(division.accuracy.value)} "
+                f"right.",
                 named(best, "reasoning", "answer", total=division.optimum.total),
                 detail=True,
             )
@@ -195,23 +198,24 @@ def _causes(found: Findings) -> list[Sentence]:
 def _square(square: ModeByContext) -> Iterable[Sentence]:
     cells = square.cells
     yield Sentence(
-        f"On {times(cells.n, 'cut chain')} of {square.split}, not thinking gets {cells.nothink_with} right "
-        f"with the chain and {cells.nothink_without} without it; thinking gets {cells.think_with} and "
-        f"{cells.think_without}.",
+        f"{square.split} cut {times(cells.n, 'chain')}. Answering without thinking gets {cells.nothink_with} "
+        f"right with the chain and {cells.nothink_without} without it; thinking gets {cells.think_with} with it "
+        f"and {cells.think_without} without.",
         named(cells, "n", "interaction", "low", "high"),
         detail=True,
     )
 
 
-def _same_total(s: SameTotal) -> Iterable[Sentence]:
+def _same_total(s: SameTotal, row: str) -> Iterable[Sentence]:
     """The difference and its parts carry one sign: the split minus thinking with the same tokens."""
     if s.parts is None or s.test is None:
         return
-    where = "" if s.population == "all" else f" on the {s.n} questions its first try left open"
+    where = "" if s.population == "all" else f" on the {times(s.n, row)} its first try left open"
+    word = "lower" if points(s.parts.total).startswith("-") else "higher"
     yield Sentence(
-        f"{s.split} minus {s.coupled}{where}: {points(s.parts.total)} points, of which "
-        f"{points(s.parts.extraction)} come from answering cut chains, {points(s.parts.finishing)} from letting "
-        f"fewer chains end and {points(s.parts.selection)} from which chains end.",
+        f"{s.split} scores {points(abs(s.parts.total))} points {word} than {s.coupled}{where}: "
+        f"{signed(s.parts.extraction)} from answering cut chains, {signed(s.parts.finishing)} because fewer "
+        f"chains end, {signed(s.parts.selection)} because other chains end.",
         named(s.parts, "extraction", "finishing", "selection", difference=s.parts.total),
         detail=True,
     )
@@ -227,10 +231,11 @@ def carried(transfers: Sequence[Transfer]) -> list[Sentence]:
     for (source, target), group in pairs.items():
         t = max(group, key=lambda t: (t.measured is not None, abs(t.predicted or 0), t.split))
         assert t.predicted is not None
-        seen = "not measured there" if t.measured is None else f"measured: {points(t.measured)}"
+        seen = "not measured there" if t.measured is None else f"measured: {signed(t.measured)}"
         said.append(
             Sentence(
-                f"Going by {source}, {t.split} should gain {points(t.predicted)} points on {target} ({seen}).",
+                f"Going by {source}, {t.split} should change accuracy on {target} by {signed(t.predicted)} points "
+                f"({seen}).",
                 named(t, "predicted", "measured", "cut_share"),
                 detail=True,
             )

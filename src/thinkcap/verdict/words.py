@@ -27,6 +27,12 @@ def points(value: float) -> str:
     return "0.0" if text == "-0.0" else text
 
 
+def signed(value: float) -> str:
+    """With its sign: `+33.1`, `-2.9`; a zero has none."""
+    text = points(value)
+    return text if text.startswith("-") or text == "0.0" else f"+{text}"
+
+
 def percent(value: float | None) -> str:
     return "unknown" if value is None else f"{points(value)} %"
 

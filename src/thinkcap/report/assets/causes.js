@@ -50,7 +50,7 @@ function lossChart() {
 
 function lossNote() {
   const found = view().loss[state.cap];
-  if (!found) return `At ${budget()}: both modes were not run, or no chain ended`;
+  if (!found) return `At ${budget()}: the two modes were not both run, or no chain ended`;
   return `At ${budget()}: loss ${points(found[0])} points (${points(found[1])} to ${points(found[2])}) = truncation (striped) ${points(found[3])}, reasoning (solid) ${points(found[4])}`;
 }
 
@@ -67,7 +67,7 @@ function tiersChart() {
   const think = thinkLook();
   const items = (which) => found.map((b, i) => [i, 0, b.share]).filter(([i]) => which(found[i]));
   return {
-    x: { ...bars(found.map((b) => b.name)), label: "least cap at which thinking is right" },
+    x: { ...bars(found.map((b) => b.name)), label: "smallest cap at which thinking is right" },
     y: { min: 0, max: Math.max(0.05, ...found.map((b) => b.share)) * 1.08, label: "questions, %" },
     layers: [
       { kind: "bars", look: think, items: items((b) => b.cap) },
@@ -130,5 +130,5 @@ function hazardNote() {
   const high = thin.filter((b) => b[2] > found.top).map((b) => `${(100 * b[2]).toFixed(1)} % from ${b[0]} on`);
   const above = high.length ? `; above the scale: ${high.join(", ")}` : "";
   const warned = thin.length ? ` Hollow: fewer than ${found.few} chains left${above}.` : "";
-  return `${said}Of chains that came this far, whole task.${warned}`;
+  return `${said}Counted over the chains that got this far, on the whole task.${warned}`;
 }

@@ -211,7 +211,7 @@ function startCharts() {
   new Plot("Right answers by cap", accuracyChart, { pick: toCap, say: () => `At ${budget()}: ${named(ACC, percent)}` });
   new Plot("Right answers by tokens spent", () => paretoChart(TOKENS, "mean tokens a question"), { say: spent(TOKENS) });
   new Plot("The same with trials free", () => (hasTrials() ? paretoChart(CLAIMED, "mean tokens, trial answers not counted") : null), {
-    say: () => `What the authors of these methods would count; dotted: up to what is charged. ${spent(CLAIMED)()}`,
+    say: () => `Tokens as the authors of these methods count them; the dotted line leads to what is charged. ${spent(CLAIMED)()}`,
   });
   new Plot("Chains still running", lengthsChart, { pick: toCap, say: lengthsNote });
   new Plot("Why thinking loses", lossChart, { pick: pickBar(() => lossBars().map((b) => b.cap)), say: lossNote });

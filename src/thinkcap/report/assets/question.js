@@ -29,7 +29,7 @@ function traceBox(detail) {
   };
   if (end === null) {
     put(0, chain.text.length, false);
-    box.append(make("span", { class: "cut" }, `Where ${budget()} tokens cut this chain is not stored.`));
+    box.append(make("span", { class: "cut" }, `The place where ${budget()} tokens cut this chain is not stored.`));
   } else {
     put(0, end, false);
     if (cut)
@@ -67,11 +67,11 @@ function traceBox(detail) {
 function why(q, policy, cell, detail) {
   const verdict = letter(code(q, policy));
   if (verdict === "f")
-    return `The run failed: ${textOf(detail, cell[4]) || "no reason stored"}. A failure is no wrong answer; it is left out.`;
+    return `The run failed: ${textOf(detail, cell[4]) || "no reason stored"}. A failure is not a wrong answer; it is left out.`;
   const answer = textOf(detail, cell[0]);
   const cut = code(q, policy) !== verdict;
   if (verdict === "u" || answer === null)
-    return cut ? "The chain was cut before it stated an answer." : "No answer could be read in what it said.";
+    return cut ? "The chain was cut before it stated an answer." : "No answer could be read in its text.";
   const source = `${LEVEL[cell[1]] || "Read from the text"}${cell[5] ? ", in an unfinished thought" : ""}`;
   const same = verdict === "r" ? "means the same as" : "is not equal to";
   return detail.gold === null

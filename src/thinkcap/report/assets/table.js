@@ -1,6 +1,6 @@
 // The verdict, the methods at the cap, and the other run.
 function startVerdict() {
-  const said = data.verdict.length ? data.verdict : ["No verdict: these records do not allow one."];
+  const said = data.verdict.length ? data.verdict : ["No verdict: these records do not hold enough for one."];
   const rest = said.slice(3);
   fill(
     byId("verdict"),
@@ -136,11 +136,11 @@ function drawCompare() {
     { class: "quiet", id: "compare-made" },
     here === there
       ? `Both made on ${here}.`
-      : `${data.name}: ${here}; ${other.name}: ${there}. A difference may be the machine's.`,
+      : `${data.name}: ${here}; ${other.name}: ${there}. Differences may come from the machine.`,
   );
   const rows = other.cells.filter((c) => c.task === data.tasks[state.task] && c.budget === budget());
   if (!rows.length) {
-    fill(byId("compare-body"), made, make("p", { class: "quiet" }, "The other run has no cell at this cap."));
+    fill(byId("compare-body"), made, make("p", { class: "quiet" }, "The other run has no results at this cap."));
     return;
   }
   const heads = [

@@ -1,21 +1,21 @@
 // Words that explain themselves: a term is a button whose text appears on hover, on focus and on a tap.
 const WORDS = {
   right: "Share of graded answers that mean the same as the gold; failed ones are not counted.",
-  "95 %": "What other questions of this kind may well show (Wilson's interval, exact where few are right or few are wrong).",
+  "95 %": "The range in which the share for other questions of this kind is likely to lie (Wilson's interval, exact where few are right or few are wrong).",
   results: "Every answer at this cap: right, wrong, unreadable (no answer could be read) or failed (the run broke off, not counted).",
   tokens: "Mean tokens charged for a question, all calls of the method together. It never exceeds the cap.",
-  claimed: "Mean tokens without the method's trial answers, as its authors count. What is charged counts them.",
+  claimed: "Mean tokens without the method's trial answers, as its authors count them. The charged tokens include them.",
   cut: "Share of chains that had not ended when their budget did.",
   n: "Graded answers.",
   stage: "The pass of the method that the answer came from: probe (a first try), think, answer, extract (read from the trace), close, trial, majority, round2 and so on.",
   calls: "How often the model was called for this answer.",
   why: "Where in the text the answer was read, and what it was compared with.",
-  difference: "Points by which the second run is better, on the questions both answered.",
-  test: "McNemar's exact test on the questions where the two differ, adjusted by Holm for all rows of the comparison.",
-  "Chains still running": "Kaplan and Meier's estimate of the share of thoughts longer than so many tokens; cut ones count as longer than their cut.",
-  "Why thinking loses": "The loss against answering at once, in two parts: truncation is lost where the cap cut the chain, reasoning where the chain ended.",
-  "Chance that a chain ends next": "Of the chains that came so far, the share that ends with the next token.",
-  "What thinking needs": "For each question the least cap at which thinking was right.",
+  difference: "How many points better the second run is, on the questions both answered.",
+  test: "McNemar's exact test on the questions where the two differ, with Holm's adjustment over all rows of the comparison.",
+  "Chains still running": "Kaplan and Meier's estimate of the share of chains longer than a given number of tokens; a cut chain counts as longer than its cut.",
+  "Why thinking loses": "The loss against answering at once, in two parts: truncation is the loss where the cap cut the chain, reasoning the loss where the chain ended.",
+  "Chance that a chain ends next": "Of the chains that got this far, the share that ends with the next token.",
+  "What thinking needs": "For each question, the smallest cap at which thinking was right.",
 };
 
 const tip = () => byId("tip");

@@ -90,7 +90,7 @@ async function look() {
       ({ folder, runs } = JSON.parse(text));
       drawRuns();
     }
-  } else byId("subtitle").textContent = "thinkcap view has ended; start it again to go on.";
+  } else byId("subtitle").textContent = "thinkcap view has stopped; start it again to continue.";
   const busy = runs.some((r) => r.state === "running" || (r.state === "finished" && r.headline === null));
   setTimeout(look, document.hidden ? 10_000 : busy ? 1_500 : 5_000);
   document.body.dataset.ready = "yes";
