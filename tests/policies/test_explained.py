@@ -57,6 +57,12 @@ def test_errors_point_to_commands_since_an_installed_package_has_no_docs_folder(
     assert pointing == []
 
 
+def test_the_help_of_a_study_names_every_method_in_the_same_words() -> None:
+    shown = " ".join(CliRunner().invoke(group, ["study", "--help"], terminal_width=200).output.split())
+    missing = [name for name in POLICIES if f"{name} {summary(name)}" not in shown]
+    assert missing == []
+
+
 def test_the_command_lists_all_and_explains_one() -> None:
     listed = CliRunner().invoke(group, ["policies"]).output
     assert all(f"\n{name} " in f"\n{listed}" for name in POLICIES)

@@ -24,17 +24,17 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "init": ("thinkcap.cli.init:command", "Write a commented study file that fits your file of questions."),
     "policies": ("thinkcap.cli.policies:command", "Explain the methods: where their tokens go, when to use them."),
     "ask": ("thinkcap.cli.ask:command", "Answer one question under a cap and show the stages."),
-    "diagnose": ("thinkcap.cli.diagnose:command", "Say why thinking pays or not, on any tool's logs."),
+    "diagnose": ("thinkcap.cli.diagnose:command", "Explain why thinking pays or not, from any tool's logs."),
     "simulate": ("thinkcap.cli.simulate:command", "Say what another cap would have done to watched traffic."),
-    "sample": ("thinkcap.cli.sample:command", "Draw answers of watched traffic that are worth a label."),
-    "report": ("thinkcap.cli.report:command", "Tables, figures and the explorer of a study."),
+    "sample": ("thinkcap.cli.sample:command", "Draw answers worth labelling from watched traffic."),
+    "report": ("thinkcap.cli.report:command", "Write a study's explorer, tables and figures."),
     "calibrate": ("thinkcap.cli.calibrate:command", "Turn a study into a profile for the gateway."),
-    "serve": ("thinkcap.cli.serve:command", "An OpenAI-compatible gateway that holds max_tokens."),
+    "serve": ("thinkcap.cli.serve:command", "Serve models through a gateway that keeps max_tokens."),
     "doctor": ("thinkcap.cli.doctor:command", "Probe a server: what it obeys and what it only claims."),
-    "runs": ("thinkcap.cli.runs:command", "List the studies made here, how far they are and what came out."),
-    "view": ("thinkcap.cli.view:command", "Look at all studies in a browser, also while they run."),
+    "runs": ("thinkcap.cli.runs:command", "List the studies made here, with progress and results."),
+    "view": ("thinkcap.cli.view:command", "Look at all studies in a browser, even while they run."),
     "traces": ("thinkcap.cli.traces:command", "Look at, export, import and prune stored generations."),
-    "paper": ("thinkcap.cli.paper:command", "The coupling-tax paper's tables and figures, of your records."),
+    "paper": ("thinkcap.cli.paper:command", "Fill the paper's tables and figures with your records."),
     "completion": (
         "thinkcap.cli.completion:command",
         "Let the shell complete commands, policies, tasks and runs.",
@@ -99,7 +99,7 @@ def _with_loudness(command: click.Command) -> click.Command:
 
 
 _QUIET = "Print results and errors only."
-_VERBOSE = "Say more: settings, time taken, where an error arose."
+_VERBOSE = "Print more: settings, time taken, where an error occurred."
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -121,9 +121,9 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.pass_context
 def group(ctx: click.Context) -> None:
-    """The best answer a thinking model can give under a token cap.
+    """Get the best answer a thinking model can give under a token cap.
 
-    Start with `thinkcap study`: the bundled model, its own problems, both modes, sixteen budgets.
+    Start with `thinkcap study`: it runs the bundled model on its own problems in both modes, at sixteen budgets.
     """
     if ctx.invoked_subcommand is None:
         say(ctx.get_help())

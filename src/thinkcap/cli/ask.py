@@ -34,12 +34,12 @@ from thinkcap.model import KNOWN
 @click.option("--form", default="", help="Form of the answer in the prompt; for labels: label, truth or yesno.")
 @click.option("--temperature", type=click.FloatRange(0, 5), default=0.0, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--dialect", help="How the model thinks: a known name or a TOML file; by default it is found out.")
+@click.option("--dialect", help="How the model thinks: a known name or a TOML file; detected by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print answer and stages as JSON.")
 def command(question: str | None, cap: int, policy: str | None, model: str, as_json: bool, **more: Any) -> None:
     """Answer QUESTION within a total of --cap tokens and show the stages.
 
-    Without QUESTION, or where it is `-`, it is read from standard input.
+    If QUESTION is missing or `-`, it is read from standard input.
 
     Example: thinkcap ask "What is 48 * 57 + 9?" answers 2745.
     """
@@ -50,7 +50,7 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
 
     if question in (None, "-"):
         if question is None and sys.stdin.isatty():
-            raise click.UsageError("no question; say it, or pipe it in")
+            raise click.UsageError("no question; give it as an argument, or pipe it in")
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
     assert question is not None
     channels = [""]
@@ -101,7 +101,7 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
         return
     say((reply.answer or "") if loudness() < 0 else "\n")
     if reply.text is None:
-        say("no answer: thinking used up its budget before it closed (try --policy close)", err=True)
+        say("no answer: thinking used up its budget before the thought ended (try --policy close)", err=True)
     if loudness() > 0:
         say(f"{'policy':>10}  {reply.policy}", err=True)
     for stage in stages:
@@ -110,6 +110,6 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
     say(f"{'total':>10}  {reply.tokens:>5} of {cap} tokens", err=True)
     if model == "bundled":
         say(
-            f"\nthe bundled model knows {KNOWN}, and nothing else; for other questions, name one with --model",
+            f"\nthe bundled model knows only {KNOWN}; for other questions, name a model with --model",
             err=True,
         )

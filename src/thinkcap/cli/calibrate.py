@@ -18,9 +18,13 @@ from thinkcap.core.files import SHARED, replace_text
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="File to write; without it the profile is printed."
 )
-@click.option("--task", "tasks", multiple=True, help="Only these tasks of the study; may be repeated.")
+@click.option("--task", "tasks", multiple=True, help="Use only this task of the study; repeatable.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the lower bounds.")
-@click.option("--allocate", is_flag=True, help="Fit splits, stops and an allocator too; writes a file beside OUT.")
+@click.option(
+    "--allocate",
+    is_flag=True,
+    help="Also fit splits, stops and an allocator, and write them to a file beside OUT.",
+)
 @click.option(
     "--margin",
     type=float,
@@ -29,14 +33,18 @@ from thinkcap.core.files import SHARED, replace_text
     help="How much accuracy `auto` may lose to the best fixed policy.",
 )
 @click.option(
-    "--risk", type=float, default=0.1, show_default=True, help="Largest chance that it loses more than the margin."
+    "--risk",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Largest accepted chance that it loses more than the margin.",
 )
 @click.option(
     "--price",
     type=float,
     default=0.0001,
     show_default=True,
-    help="Accuracy that one more token must gain to be spent.",
+    help="Accuracy that one more token must gain to be worth spending.",
 )
 def command(
     run: Path,
@@ -50,7 +58,7 @@ def command(
 ) -> None:
     """Turn the study in folder RUN into a profile that names a policy for every cap.
 
-    It takes the policy whose accuracy has the highest lower bound.
+    For each cap it takes the policy whose accuracy has the highest lower bound.
     """
     from thinkcap.calibrate.calibrate import calibrate, calibrate_auto
     from thinkcap.core.errors import ConfigError
@@ -58,7 +66,7 @@ def command(
     if allocate:
         if out is None or tasks:
             raise ConfigError(
-                "--allocate writes two files and takes the whole study: name --out, leave out --task"
+                "--allocate writes two files and uses the whole study: give --out, and leave out --task"
             )
         beside = out.with_name(f"{out.stem}.allocation.json")
         profile, allocation = calibrate_auto(run, beside.name, price=price, margin=margin, risk=risk, level=level)
@@ -78,7 +86,7 @@ def command(
         does = found.get("does", rule.policy.label)
         say(
             f"{rule.at_least:>8}  {does:<32} {100 * found['accuracy']:5.1f} % right, "
-            f"surely {100 * found['lower_bound']:5.1f} %, n = {found['n']}"
+            f"at least {100 * found['lower_bound']:5.1f} %, n = {found['n']}"
         )
     say(f"profile: {out}")
 
@@ -90,11 +98,11 @@ def _allocator(found: Mapping[str, Any]) -> str:
         return "all" if found[name] is None else f"{100 * found[name]:.0f} %"
 
     return (
-        f"allocator: {found['kind']}, on {found['n']} questions its fit did not see\n"
-        f"  it names the least sufficient budget of {percent('class_accuracy')} (the commonest one: "
-        f"{percent('majority')})\n"
+        f"allocator: {found['kind']}, tested on {found['n']} questions it was not fitted on\n"
+        f"  it names the smallest sufficient budget for {percent('class_accuracy')} of questions (naming the "
+        f"commonest one every time: {percent('majority')})\n"
         f"  it saves {percent('saved')} of the tokens without losing an answer, {percent('of_oracle')} of what an "
         f"oracle saves\n"
-        f"  it loses {percent('lost')} of answers; accuracy {100 * found['kept']:+.1f} points against the largest "
-        f"budget for all"
+        f"  it loses {percent('lost')} of answers; accuracy changes by {100 * found['kept']:+.1f} points against "
+        f"giving every question the largest budget"
     )

@@ -13,7 +13,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.command(name="completion", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("shell", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
-    """Print what SHELL must read so that Tab completes commands, options, policies, tasks and runs.
+    """Print the shell code that lets Tab complete commands, options, policies, tasks and runs.
 
     \b
     bash  eval "$(thinkcap completion bash)"   in ~/.bashrc

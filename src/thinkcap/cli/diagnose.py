@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     help="Number of bootstrap draws; 0 skips them.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for the bootstrap.")
-@click.option("--price", help="Price per million tokens, for answers without a verdict: INPUT,CACHED,OUTPUT.")
+@click.option("--price", help="Price per million tokens, for logs without golds: INPUT,CACHED,OUTPUT.")
 @click.option(
-    "--labels", type=click.Path(path_type=Path), help="What `thinkcap sample` drew from this journal, filled in."
+    "--labels",
+    type=click.Path(path_type=Path),
+    help="The file that `thinkcap sample` wrote for this journal, with labels filled in.",
 )
 def command(
     paths: tuple[Path, ...],
@@ -45,11 +47,11 @@ def command(
     price: str | None,
     labels: Path | None,
 ) -> None:
-    """Say why thinking pays or not, on a study or on any tool's logs.
+    """Explain why thinking pays or not, from a study or from any tool's logs.
 
-    Reads study folders, lm-evaluation-harness samples, inspect_ai logs, and rows of any tool as JSONL, JSON, CSV
-    or Parquet, or a folder of them. Several are diagnosed together: two modes, two runs, two models. Answers that
-    stand beside their gold are graded here.
+    PATHS are study folders, lm-evaluation-harness samples, inspect_ai logs, rows of any tool as JSONL, JSON, CSV
+    or Parquet, or folders of them. Several are diagnosed together: two modes, two runs, two models. Answers with
+    a gold beside them are graded here.
 
     \b
     thinkcap diagnose runs/study

@@ -21,7 +21,7 @@ from thinkcap.engines.served import BackendName, ServeWith
     type=int,
     default=256,
     show_default=True,
-    help="Length of the longest answer to ask for, in tokens.",
+    help="Longest answer to ask for, in tokens.",
 )
 @click.option(
     "--timeout",
@@ -29,9 +29,11 @@ from thinkcap.engines.served import BackendName, ServeWith
     type=click.FloatRange(min=0.001, max=1e6),
     default=120.0,
     show_default=True,
-    help="Seconds for one question.",
+    help="Seconds to wait for one answer.",
 )
-@click.option("--dialect", default="", help="How the model thinks: a known name or a TOML file; else found out.")
+@click.option(
+    "--dialect", default="", help="How the model thinks: a known name or a TOML file; detected by default."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--card", type=click.Path(path_type=Path), help="Also write the capability card to this file.")
 def command(
@@ -44,9 +46,9 @@ def command(
     as_json: bool,
     card: Path | None,
 ) -> None:
-    """Probe the server at URL (http://host/v1#model) and say what it obeys; about sixty short requests.
+    """Probe the server at URL (http://host/v1#model) with about sixty short requests, and say what it obeys.
 
-    A key is taken from THINKCAP_API_KEY or OPENAI_API_KEY. With --serve-with, URL is a model, and its server is
+    The key comes from THINKCAP_API_KEY or OPENAI_API_KEY. With --serve-with, URL names a model, and its server is
     started for the examination.
     """
     from thinkcap.doctor.examine import examined

@@ -16,7 +16,7 @@ from thinkcap.core.files import SHARED, replace_text
 @click.option(
     "--map", "columns", help="Columns of the file: question=prompt,gold=answer; found by name by default."
 )
-@click.option("--kind", help="How its golds compare: number, math, label, truth, yesno, text.")
+@click.option("--kind", help="How answers are compared with its golds: number, math, label, truth, yesno, text.")
 def command(file: Path, out: Path, columns: str | None, kind: str | None) -> None:
     """Write a commented study.toml for FILE (.jsonl, .json, .csv, .tsv or .parquet)."""
     from thinkcap.core.errors import ConfigError

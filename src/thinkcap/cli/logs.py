@@ -45,20 +45,20 @@ _OPTIONS = (
         type=click.Choice(["event", "flag"]),
         default="event",
         show_default=True,
-        help="How the end of a chain is known: as observed, or by a flag in the log.",
+        help="How the end of a chain is known: from the observed end, or from a flag in the log.",
     ),
     click.option(
         "--dialect",
         default="",
         metavar="NAME",
-        help="How thoughts are marked: a known dialect or a TOML file; by default as the log shows.",
+        help="How thoughts are marked: a known dialect or a TOML file; detected in the log by default.",
     ),
     click.option(
         "--memory",
         metavar="SIZE",
         default="1GB",
         show_default=True,
-        help="Most memory that reading logs may take.",
+        help="Limit on the memory that reading logs may take.",
     ),
 )
 

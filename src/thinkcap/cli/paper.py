@@ -17,25 +17,25 @@ from thinkcap.core.errors import ConfigError
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--table", "tables", multiple=True, metavar="NAME", help="Print a table; repeatable.")
 @click.option("--figure", "figures", multiple=True, metavar="NAME", help="Write a figure; repeatable.")
-@click.option("--list", "listed", is_flag=True, help="Name all tables, figures and presets, and stop.")
+@click.option("--list", "listed", is_flag=True, help="List all tables, figures and presets, and exit.")
 @click.option(
     "--format", "form", default="markdown", show_default=True, metavar="KIND", help="markdown, csv or latex."
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for files; without it `paper` inside the run's folder, or here for several runs.",
+    help="Folder for files; by default `paper` inside the run's folder, or here for several runs.",
 )
 @click.option(
-    "--published", type=click.Path(path_type=Path), help="JSON of printed figures, to stand beside yours."
+    "--published", type=click.Path(path_type=Path), help="JSON file of published figures to print beside yours."
 )
 @click.option("--audit", is_flag=True, help="Recompute the figures of --published and list what disagrees.")
-@click.option("--json", "as_json", is_flag=True, help="With --audit: every figure, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="With --audit: print every figure as JSON.")
 @reads_logs
 def command(paths: tuple[Path, ...], **options: Any) -> None:
-    """The paper's 31 tables and 6 figures, filled with your runs or with any tool's logs.
+    """Fill the paper's 31 tables and 6 figures with your runs or with any tool's logs.
 
-    Without --table and --figure, writes all of them into the folder `paper` of the run.
+    Without --table and --figure it writes all of them into the folder `paper` of the run.
 
     \b
     thinkcap paper runs/study --table thinking-tax

@@ -23,7 +23,7 @@ def command(name: str | None, markdown: bool) -> None:
         width = max(map(len, POLICIES))
         for each in POLICIES:
             say(f"{each:{width}}  {about(each).summary}")
-        say("\nMore of one: thinkcap policies NAME")
+        say("\nTo read more about one: thinkcap policies NAME")
         return
     method = about(name.partition("(")[0])
     say(method.explained)

@@ -17,10 +17,10 @@ from thinkcap.cli.terminal import say
     "tasks",
     multiple=True,
     metavar="MODULE:NAME",
-    help="A Python task of the run that may be imported; a run's own folder cannot allow it.",
+    help="Allow importing this Python task of the run; a run's own folder cannot allow it.",
 )
 def command(run: Path, tasks: tuple[str, ...]) -> None:
-    """Grade the answers of RUN again; its traces serve every cell, so no model is asked."""
+    """Grade the answers of RUN again from its stored traces, without calling the model."""
     from thinkcap.api import regrade_study
     from thinkcap.core.sync import wait
     from thinkcap.report.explorer.page import write_page

@@ -20,19 +20,27 @@ from thinkcap.core.errors import ConfigError
     "--figure", "figures", multiple=True, metavar="NAME", help="Write a figure as SVG and PNG; repeatable."
 )
 @click.option("--all", "everything", is_flag=True, help="Write the explorer and every table and figure.")
-@click.option("--list", "listed", is_flag=True, help="Name all tables and figures, and stop.")
+@click.option("--list", "listed", is_flag=True, help="List all tables and figures, and exit.")
 @click.option(
     "--format", "form", default="markdown", show_default=True, metavar="KIND", help="markdown, csv or latex."
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for files; the run's own, else `report`.")
-@click.option("--compare", type=click.Path(path_type=Path), help="A second run, paired where questions match.")
-@click.option("--picture", type=click.Path(path_type=Path), help="Write a README's picture (.svg, .png).")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for files; by default the run's own, or `report` for logs.",
+)
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path),
+    help="A second run to compare with, paired where questions match.",
+)
+@click.option("--picture", type=click.Path(path_type=Path), help="Write one picture for a README (.svg or .png).")
 @click.option("--open", "show", is_flag=True, help="Open the explorer in a browser.")
 @reads_logs
 def command(paths: tuple[Path, ...], **options: Any) -> None:
-    """Look at a study: the explorer, and tables and figures to cite, of studies and of any tool's logs.
+    """Write the explorer, and tables and figures to cite, for studies or for any tool's logs.
 
-    Without options, writes RUN/report.html, one file to look at and to send.
+    Without options it writes RUN/report.html, one file to look at and to share.
 
     \b
     thinkcap report runs/study --open

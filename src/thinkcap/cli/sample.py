@@ -12,7 +12,7 @@ from thinkcap.cli.terminal import say
 @click.command("sample")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-n", "--count", type=click.IntRange(min=1), default=100, show_default=True, help="Answers to draw.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the draw.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for the draw.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

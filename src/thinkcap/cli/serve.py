@@ -20,31 +20,43 @@ from thinkcap.core.extras import extra
 @click.option(
     "--config", "file", type=click.Path(path_type=Path), help="TOML file with the settings below and more."
 )
-@click.option("--host", help="Address to listen on; the loopback unless told otherwise.")
-@click.option("--port", type=int, help="Port to listen on; 8080, or 0 for any free one.")
-@click.option("--profile", help="What `thinkcap calibrate` wrote for this model.")
-@click.option("--dialect", help="How the model thinks: a known name or a TOML file; by default it is found out.")
-@click.option("--default-cap", type=int, help="Cap of requests that name none.")
-@click.option("--threshold", type=int, help="Without a profile: no thinking for caps below it.")
-@click.option("--reasoning-field", help="upstream, reasoning_content, reasoning or both.")
-@click.option("--concurrency", type=int, help="Requests answered at a time.")
-@click.option("--queue", type=int, help="Requests that may wait; the next gets a 429.")
-@click.option("--page/--no-page", default=None, help="The page at / and the interface described at /docs.")
-@click.option("--anyone", is_flag=True, default=None, help="Listen beyond the loopback without keys.")
-@click.option("--log-requests", is_flag=True, default=None, help="Write requests to the log.")
-@click.option("--access-log", metavar="FORMAT", help="A line a request on standard output: json, plain or off.")
+@click.option("--host", help="Address to listen on; the loopback by default.")
+@click.option("--port", type=int, help="Port to listen on; 8080 by default, 0 for any free one.")
+@click.option("--profile", help="The profile that `thinkcap calibrate` wrote for this model.")
+@click.option("--dialect", help="How the model thinks: a known name or a TOML file; detected by default.")
+@click.option("--default-cap", type=int, help="Cap for requests that name none.")
+@click.option("--threshold", type=int, help="Without a profile: answer without thinking under caps below this.")
 @click.option(
-    "--cluster", metavar="WHERE", help="Gateways as replicas on a Ray cluster: auto, local or HOST:PORT."
+    "--reasoning-field", help="Field that carries thoughts: upstream, reasoning_content, reasoning or both."
 )
-@click.option("--min-replicas", type=int, help="With --cluster: never fewer gateways.")
-@click.option("--max-replicas", type=int, help="With --cluster: never more gateways.")
-@click.option("--otlp", metavar="URL", help="OpenTelemetry collector for spans; env: as OTEL_EXPORTER_OTLP_* say.")
+@click.option("--concurrency", type=int, help="Requests answered at a time.")
+@click.option("--queue", type=int, help="Requests that may wait; further ones get a 429.")
+@click.option("--page/--no-page", default=None, help="Serve the page at / and the API description at /docs.")
+@click.option("--anyone", is_flag=True, default=None, help="Allow listening beyond the loopback without keys.")
+@click.option("--log-requests", is_flag=True, default=None, help="Write requests to the log.")
+@click.option(
+    "--access-log", metavar="FORMAT", help="One line per request on standard output: json, plain or off."
+)
+@click.option(
+    "--cluster", metavar="WHERE", help="Run gateways as replicas on a Ray cluster: auto, local or HOST:PORT."
+)
+@click.option("--min-replicas", type=int, help="With --cluster: run at least this many gateways.")
+@click.option("--max-replicas", type=int, help="With --cluster: run at most this many gateways.")
+@click.option("--otlp", metavar="URL", help="OpenTelemetry collector for spans; `env` reads OTEL_EXPORTER_OTLP_*.")
 @click.option("--watch", is_flag=True, default=None, help="Change nothing, pass everything on, keep a journal.")
-@click.option("--watch-journal", help="Folder of the journal; thinkcap-journal unless told otherwise.")
+@click.option("--watch-journal", help="Folder of the journal; thinkcap-journal by default.")
 @click.option("--watch-texts", is_flag=True, default=None, help="Keep questions and answers in the journal too.")
-@click.option("--watch-redact", metavar="MODULE:FUNCTION", help="What may be kept of these texts.")
-@click.option("--shadow", metavar="1%", help="With --watch: a policy answers this share too, and is not sent.")
-@click.option("--hold", metavar="10%", help="With --watch: a policy answers this share; a guard ends it.")
+@click.option(
+    "--watch-redact", metavar="MODULE:FUNCTION", help="Function that redacts these texts before they are kept."
+)
+@click.option(
+    "--shadow", metavar="1%", help="With --watch: a policy also answers this share; its answers are not sent."
+)
+@click.option(
+    "--hold",
+    metavar="10%",
+    help="With --watch: a policy answers this share itself; a guard stops it if it does worse.",
+)
 @click.option(
     "--new-key", metavar="NAME", help="Make a key, print it with its line for the configuration file, and exit."
 )
@@ -53,7 +65,8 @@ def command(model: tuple[str, ...], file: Path | None, new_key: str | None, **op
 
     MODEL is `bundled` (the default), a .gguf file, or http://host/v1#name; several are served side by side,
     and addresses with the same name after # are servers of one model.
-    With --serve-with it is a name on the hub, a folder or a file, and its server is started and stopped here.
+    With --serve-with, MODEL is a name on the hub, a folder or a file; its server is started and stopped with the
+    gateway.
     """
     if new_key:
         from thinkcap.gateway.admission.auth import new_key as make

@@ -21,7 +21,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     server = click.option(
         "--serve-with",
         type=click.Choice(get_args(BackendName)),
-        help="Start this server with --model, use it, and stop it at the end. (sglang is untested.)",
+        help="Start this server with the model, use it, and stop it at the end. (sglang is untested.)",
     )
     return server(words(command))
 

@@ -30,7 +30,7 @@ def run_shown(config: StudyConfig, *, quiet: bool) -> Studied:
         start.end()
         line.end()
         command = " ".join(shlex.quote(word) for word in ["thinkcap", *sys.argv[1:]])
-        say(f"Stopped; everything finished is saved. To go on:\n  {command}", err=True)
+        say(f"Stopped; everything finished is saved. To continue:\n  {command}", err=True)
         raise
     finally:
         start.end()

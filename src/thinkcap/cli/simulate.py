@@ -14,8 +14,10 @@ from thinkcap.core.errors import ConfigError
 
 @click.command("simulate")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--cap", type=click.IntRange(min=1), help="One cap for every request.")
-@click.option("--profile", type=click.Path(path_type=Path), help="Or: the policies of a profile, each at its cap.")
+@click.option("--cap", type=click.IntRange(min=1), help="Apply this cap to every request.")
+@click.option(
+    "--profile", type=click.Path(path_type=Path), help="Or apply the policies of this profile, each at its cap."
+)
 @click.option("--price", help="Price per million tokens: INPUT,CACHED,OUTPUT.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 @reads_logs
@@ -36,7 +38,7 @@ def command(
     thinkcap simulate thinkcap-journal --profile profile.toml
     """
     if (cap is None) == (profile is None):
-        raise ConfigError("say what to simulate: --cap N or --profile FILE, one of them")
+        raise ConfigError("nothing to simulate; give either --cap N or --profile FILE")
     import json
 
     from thinkcap.calibrate.foresee import foreseen

@@ -13,7 +13,18 @@ from thinkcap.cli.served import server_options
 from thinkcap.cli.terminal import loudness, say
 
 
-@click.command(name="study", context_settings={"help_option_names": ["-h", "--help"]})
+class _Explained(click.Command):
+    """Its help ends with the methods, each in the words of its own docstring."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from thinkcap.policies.methods import summary
+        from thinkcap.policies.registry import POLICIES
+
+        with formatter.section("Policies"):
+            formatter.write_dl([(name, summary(name)) for name in POLICIES])
+
+
+@click.command(name="study", cls=_Explained, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--model",
@@ -31,7 +42,7 @@ from thinkcap.cli.terminal import loudness, say
 @click.option(
     "--kind",
     shell_complete=completing.kinds,
-    help="How golds of your file compare: number, math, label, truth, yesno, text.",
+    help="How answers are compared with your golds: number, math, label, truth, yesno, text.",
 )
 @click.option("--data", help="Folder with the benchmarks' files (or set THINKCAP_DATA).")
 @click.option(
@@ -51,7 +62,7 @@ from thinkcap.cli.terminal import loudness, say
 @click.option("--seed", "seed", type=int, help="Seed for the order of the questions and for sampling.")
 @click.option("--seeds", help="Several seeds, such as 1,2,3; the report gives mean and spread.")
 @click.option("--temperature", type=float, help="Sampling temperature; 0 is greedy decoding.")
-@click.option("--sampling", help="`recommended`: as the model's makers say; greedy by default.")
+@click.option("--sampling", help="`recommended`: sample as the model's makers advise; greedy by default.")
 @click.option("--concurrency", type=int, help="Questions in progress at a time; the engine chooses by default.")
 @click.option("--out", help="Folder of the run; by default one named for the study, linked as runs/study.")
 @click.option(
@@ -64,7 +75,7 @@ from thinkcap.cli.terminal import loudness, say
     "--verify-prefix", type=int, help="Run N questions again at a smaller budget and report how many agree."
 )
 @click.option("--nothink-by", help="How a model without a switch is kept from thinking: block or prompt.")
-@click.option("--dialect", help="How the model thinks: a known name or a TOML file; by default it is found out.")
+@click.option("--dialect", help="How the model thinks: a known name or a TOML file; detected by default.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds for one request to a server, retries included.")
 @click.option("--cluster", help="Run the engines on a Ray cluster: auto, local or HOST:PORT.")
 @click.option("--actors", type=int, help="Number of engines on the cluster; by default as many as fit.")
@@ -73,12 +84,12 @@ from thinkcap.cli.terminal import loudness, say
 @click.option("--prompts", type=click.Path(path_type=Path), help="TOML file with prompts of your own.")
 @click.option("--price", help="Price per million tokens: INPUT,CACHED,OUTPUT.")
 @click.option("--max-cost", type=float, help="Do not start a study that may cost more than this.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done and exit.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> None:
-    """Measure what a cap costs: accuracy against budget from one stored run.
+    """Measure what a cap costs: accuracy against budget, from one stored run.
 
-    With no argument: the bundled model, its problem families, both modes, sixteen budgets.
+    Without arguments it runs the bundled model on its own problems in both modes, at sixteen budgets.
     """
     from dataclasses import asdict
 

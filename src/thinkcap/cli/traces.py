@@ -23,7 +23,7 @@ def command(ctx: click.Context) -> None:
 @command.command(context_settings=_HELP)
 @click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 def show(run: Path) -> None:
-    """What the store of RUN holds."""
+    """Show what RUN's store holds."""
     from thinkcap.traces.exchange import open_run
 
     with open_run(run, readonly=True) as store:
@@ -39,7 +39,7 @@ def show(run: Path) -> None:
 @click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 @click.argument("file", type=click.Path(path_type=Path))
 def export_(run: Path, file: Path) -> None:
-    """Write all traces of RUN to FILE, one JSON object a line."""
+    """Write all traces of RUN to FILE, one JSON object per line."""
     from thinkcap.traces.exchange import export_jsonl
 
     say(f"{export_jsonl(run, file):,} traces written to {file}")
@@ -58,15 +58,15 @@ def import_(run: Path, file: Path) -> None:
 
 @command.command(context_settings=_HELP)
 @click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
-@click.option("--unended", is_flag=True, help="Traces in which the model did not end its turn.")
-@click.option("--longer-than", type=click.IntRange(min=0), help="Traces of more than this many tokens.")
+@click.option("--unended", is_flag=True, help="Remove traces in which the model did not end its turn.")
+@click.option("--longer-than", type=click.IntRange(min=0), help="Remove traces of more than this many tokens.")
 def prune(run: Path, unended: bool, longer_than: int | None) -> None:
     """Remove traces from RUN's store. Rows already written stay."""
     from thinkcap.core.sync import wait
     from thinkcap.traces.exchange import open_run
 
     if not unended and longer_than is None:
-        raise click.UsageError("nothing said about what to remove; give --unended or --longer-than N")
+        raise click.UsageError("nothing to remove; give --unended or --longer-than N")
     with open_run(run, readonly=False) as store:
         gone = wait(store.prune(unended=unended, longer_than=longer_than))
     say(f"{gone:,} traces removed")

@@ -13,18 +13,20 @@ from thinkcap.cli.terminal import say
 
 @click.command(name="view", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(0, 65535), help="Listen here; 0 for any free port. [8378 if free]")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 for any free one. [8378 if free]"
+)
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 def command(folder: Path | None, port: int | None, no_open: bool) -> None:
     """Look at the studies below FOLDER (`runs` by default) in a browser: list, open, compare, search, follow.
 
-    FOLDER may also be one run, which is opened then. The page is for this machine only, and nothing is written.
+    FOLDER may also be a single run, which opens at once. The page is for this machine only; nothing is written.
     """
     from thinkcap.study.folders import RUNS
     from thinkcap.view.server import serve
 
     def opened(address: str) -> None:
-        say(f"{address}  (Ctrl-C ends)")
+        say(f"{address}  (Ctrl-C to stop)")
         if not no_open:
             webbrowser.open(address)
 

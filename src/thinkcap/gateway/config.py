@@ -134,7 +134,7 @@ class ServeConfig:
     default_cap: Positive = 1024
     """Used where a request names none."""
     threshold: Positive = 256
-    """Without a profile: no thinking for caps below it."""
+    """Without a profile: answer without thinking under caps below this."""
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
     """Used where a request names none."""
     reasoning_field: ReasoningField = "upstream"
