@@ -101,7 +101,7 @@ async def ask_async(
     from thinkcap.policies.registry import parse
 
     if not question.strip():
-        raise ConfigError("the question is empty; say what is asked")
+        raise ConfigError("the question is empty; wanted some text")
     if cap < 1:
         raise ConfigError(f"cap is {cap}; wanted at least 1 token")
     text = PROMPTS.asked(question, form or kind) if kind else question

@@ -151,7 +151,7 @@ def _installed() -> Library:
     for library in ("pandas", "polars"):
         if find_spec(library):
             return library
-    raise ConfigError("a frame needs pandas or polars, and neither is installed; run: pip install pandas")
+    raise ConfigError("a frame needs pandas or polars, but neither is installed; run: pip install pandas")
 
 
 def _made(library: Library, table: Any) -> Any:

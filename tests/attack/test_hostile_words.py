@@ -119,5 +119,5 @@ def test_traces_that_are_programs_are_refused(tmp_path: Path) -> None:
             db.execute("drop table outputs")
             db.execute(program)
         for readonly in (True, False):
-            with pytest.raises(StoreError, match="which no store has"):
+            with pytest.raises(StoreError, match="which no trace store has"):
                 TraceStore.open(path, "f", readonly=readonly)

@@ -56,9 +56,9 @@ def test_requests_get_the_policy_of_their_cap(tmp_path: Path, capsys: pytest.Cap
     assert main(["simulate", str(file), "--profile", str(profile), "--price", "1,0,2"]) == 0
     text = capsys.readouterr().out
     for words in (
-        "the profile gives nothink 4, close 2",
-        "right in 67.5 %",
-        "Of 2 requests",
+        "the profile chooses nothink 4, close 2",
+        "67.5 % right",
+        "For 2 requests",
         "1 request had no cap",
     ):
         assert words in text

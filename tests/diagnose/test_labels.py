@@ -56,7 +56,7 @@ def test_from_a_journal_to_accuracy(tmp_path: Path, by: str, capsys: pytest.Capt
     assert "120 of 2000 answers" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["diagnose", str(file), "--labels", str(labels)])
-    assert "nobody has filled it in" in capsys.readouterr().err
+    assert "no label is filled in" in capsys.readouterr().err
     filled(labels, by)
     assert main(["diagnose", str(file), "--labels", str(labels), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["labelled"]
@@ -70,7 +70,7 @@ def test_from_a_journal_to_accuracy(tmp_path: Path, by: str, capsys: pytest.Capt
     assert "accuracy is unknown" not in text
     with pytest.raises(SystemExit):
         main(["sample", str(file), "--out", str(labels)])
-    assert "perhaps with labels in it" in capsys.readouterr().err
+    assert "may hold labels" in capsys.readouterr().err
 
 
 def test_weights_keep_the_estimate_unbiased_over_draws(tmp_path: Path) -> None:
@@ -112,17 +112,17 @@ def test_a_journal_without_texts_says_how_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="--watch-texts"):
         draw([file], 10)
     file.write_text('{"custom_id": "a", "response": null}\n')
-    with pytest.raises(DataError, match="no journal of"):
+    with pytest.raises(DataError, match="not a journal of"):
         draw([file], 10)
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"stratum": "odd"}, "no row of `thinkcap sample`"),
-        ({"weight": 0}, "is no weight"),
-        ({"weight": "2"}, "is no weight"),
-        ({"right": "perhaps"}, "is no verdict"),
+        ({"stratum": "odd"}, "not a row that `thinkcap sample` wrote"),
+        ({"weight": 0}, "is not a weight"),
+        ({"weight": "2"}, "is not a weight"),
+        ({"right": "perhaps"}, "is not a verdict"),
     ],
 )
 def test_rows_that_were_spoilt_are_named(tmp_path: Path, change: dict[str, Any], why: str) -> None:
@@ -133,7 +133,7 @@ def test_rows_that_were_spoilt_are_named(tmp_path: Path, change: dict[str, Any],
     with pytest.raises(DataError, match=f"line {len(rows) + 1}.*{why}"):
         read_labels(labels)
     labels.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))
-    with pytest.raises(DataError, match="stands twice"):
+    with pytest.raises(DataError, match="appears twice"):
         read_labels(labels)
 
 
@@ -142,5 +142,5 @@ def test_labels_of_another_log_are_refused(tmp_path: Path) -> None:
     journal(file, 50)
     rows = [{**row, "right": True, "model": "other"} for row in draw([file], 20).rows]
     labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(DataError, match="labels are of 'other'"):
+    with pytest.raises(DataError, match="labels belong to 'other'"):
         diagnose(read([file]), labels=read_labels(labels))

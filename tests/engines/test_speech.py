@@ -134,7 +134,7 @@ def test_recommended_sampling_is_the_makers_or_refused(tmp_path: Path) -> None:
     found = sampled(config, card)
     assert (found.temperature, found.top_p, found.folder) == (0.6, 0.95, config.folder)
     assert sampled(StudyConfig(), card).temperature == 0.0
-    with pytest.raises(ConfigError, match="say --temperature instead"):
+    with pytest.raises(ConfigError, match="give --temperature instead"):
         sampled(config, replace(card, recommended=None))
 
 

@@ -60,7 +60,7 @@ async def test_keys_come_and_go_without_a_restart() -> None:
         model = one.app.gateway.service.models.served["stub"]
         assert (await one.ask("b")).status_code == 200
         one.table["keys"] = {"alice": hashed("a2"), "carol": hashed("c")}
-        assert await one.app.reload() == "settings read again: keys (+carol, -bob, alice)"
+        assert await one.app.reload() == "settings reloaded: keys (+carol, -bob, alice)"
         assert [(await one.ask(key)).status_code for key in ("a", "b", "a2", "c")] == [401, 401, 200, 200]
         assert one.app.gateway.service.models.served["stub"].engine is model.engine
 
@@ -72,7 +72,7 @@ async def test_keys_come_and_go_without_a_restart() -> None:
         ({"prot": 1}, "did you mean 'port'"),
         ({"port": 1}, "port cannot change"),
         ({"model": "http://127.0.0.1:9/v1#stub"}, "no connection"),
-        ({"model": "bundled", "serve_with": "vllm"}, "start it again"),
+        ({"model": "bundled", "serve_with": "vllm"}, "restart the gateway"),
         ({"redis": "nowhere"}, "redis://host"),
     ],
 )
@@ -81,7 +81,7 @@ async def test_a_mistake_changes_nothing(change: dict[str, Any], words: str) -> 
         before = one.app.gateway
         one.table |= {"threshold": 7, **change}
         told = await one.app.reload()
-        assert told.startswith("settings not read again, those of before hold: ")
+        assert told.startswith("settings not reloaded, the old ones stay: ")
         assert words in told
         assert one.app.gateway is before
         assert (await one.ask("a")).status_code == 200
@@ -92,7 +92,7 @@ async def test_limits_keep_their_counts() -> None:
     async with desk(Stub(), limits={"requests_per_minute": 2}) as one:
         assert [(await one.ask()).status_code for _ in range(2)] == [200, 200]
         one.table["limits"] = {"requests_per_minute": 3}
-        assert await one.app.reload() == "settings read again: limits"
+        assert await one.app.reload() == "settings reloaded: limits"
         assert [(await one.ask()).status_code for _ in range(2)] == [200, 429]
 
 
@@ -122,7 +122,7 @@ async def test_a_profile_is_read_again(tmp_path: Path) -> None:
     async with desk(Stub(), profile=str(profile)) as one:
         assert (await one.ask()).json()["thinkcap"]["policy"] == "nothink"
         profile.write_text('model = "stub"\n[[cap]]\nat_least = 1\npolicy = "split(think=8)"\n')
-        assert await one.app.reload() == "settings read again: none has changed"
+        assert await one.app.reload() == "settings reloaded: none has changed"
         assert (await one.ask()).json()["thinkcap"]["policy"].startswith("split")
 
 
@@ -144,7 +144,7 @@ def test_a_hangup_reads_the_file_of_a_running_gateway(tmp_path: Path) -> None:
                 assert (_status(client, "a"), _status(client, "new")) == (401, 200)
                 keys.write_text("alice = 5\n")
                 os.kill(process.pid, signal.SIGHUP)
-                assert "not read again" in _line(process, "settings")
+                assert "not reloaded" in _line(process, "settings")
                 assert _status(client, "new") == 200
             finally:
                 process.send_signal(signal.SIGTERM)

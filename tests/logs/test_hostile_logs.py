@@ -169,7 +169,7 @@ def sweep(tmp_path: Path, **bad: Any) -> Path:
         ({"tokens": None}, "column 'tokens': no value"),
         ({"tokens": "many"}, "'many' is not a whole number"),
         ({"idx": 0}, "column 'idx': id '0' occurred before"),
-        ({"correct": "maybe"}, "'maybe' is no verdict"),
+        ({"correct": "maybe"}, "'maybe' is not a verdict"),
     ],
 )
 def test_a_bad_row_of_a_document_is_found_by_line(tmp_path: Path, bad: dict[str, Any], said: str) -> None:
@@ -287,7 +287,7 @@ def test_rows_are_counted_against_the_bound(tmp_path: Path) -> None:
         ("digits.jsonl", '{"id": 1, "correct": 1, "tokens": ' + "9" * 4000 + "}", "is not a whole number"),
         ("infinite.jsonl", '{"id": 1, "correct": 1, "tokens": 1e400}', "inf is not a whole number"),
         ("infinite.json", '[{"id": 1, "correct": 1, "budget": 1e400}]', "inf is not a whole number"),
-        ("none.jsonl", '{"id": 1, "correct": 1, "budget": 0}', "0 is no cap"),
+        ("none.jsonl", '{"id": 1, "correct": 1, "budget": 0}', "0 is not a cap"),
     ],
 )
 def test_numbers_and_depths_no_log_has(tmp_path: Path, name: str, content: str, said: str) -> None:

@@ -143,7 +143,7 @@ def test_unknown_things_are_refused_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read([tmp_path / "absent.jsonl"])
     (tmp_path / "c.json").write_text("{}")
-    with pytest.raises(DataError, match="no log thinkcap knows"):
+    with pytest.raises(DataError, match="no list of answers in it"):
         read([tmp_path / "c.json"])
     (tmp_path / "c.txt").write_text("x")
     with pytest.raises(DataError, match="unknown kind"):

@@ -197,7 +197,7 @@ def test_without_golds_rows_are_kept_and_said_to_be_unjudged(tmp_path: Path) -> 
     assert (arm.verdict.tolist(), arm.lengths.tolist()) == ([-1, -1, -1], [9, 9, 9])
     assert arm.judged().n == 0
     assert any("3 rows have no gold" in note for note in records.notes)
-    with pytest.raises(DataError, match="3 of 3 rows were never judged"):
+    with pytest.raises(DataError, match="3 of 3 rows have no verdict"):
         _ = arm.right
     # Somebody's word is used where the reader says so.
     assert read([path], columns={"correct": "upstream_correct"}).arms[0].right.all()

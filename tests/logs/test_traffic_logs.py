@@ -47,8 +47,8 @@ def test_what_each_tool_wrote(name: str, rows: int, cut: int, empty: int, texts:
 
 def test_what_a_log_does_not_tell_is_said() -> None:
     text = as_text(diagnose(read([LOGS / "otel.jsonl"])), width=300)
-    assert "12 spans hold no text, so whether those answers were empty is not known" in text
-    assert "3 spans do not say how their answer ended: cut is what took max_tokens" in text
+    assert "12 spans hold no text, so it is unknown whether those answers were empty" in text
+    assert "3 spans do not say how their answer ended; those that took max_tokens count as cut" in text
     assert "Not compared" not in text
 
 
@@ -91,7 +91,7 @@ def test_spans_as_the_console_exporter_prints_them(tmp_path: Path) -> None:
             read([printed(tmp_path / "spans.jsonl", [about, {"http.route": "/"}] * 2, **how)])
         ).traffic
         assert (found.rows, found.cut.k, found.callers[0].name) == (2, 2, "shop")
-    with pytest.raises(DataError, match="no span in it is an answer"):
+    with pytest.raises(DataError, match="no span in it is a model's answer"):
         read([printed(tmp_path / "other.jsonl", [{"http.route": "/"}])])
     whole = printed(tmp_path / "cut.jsonl", [about]).read_text()
     (tmp_path / "cut.jsonl").write_text(whole + whole[: len(whole) // 2])

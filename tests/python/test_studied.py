@@ -82,7 +82,7 @@ def test_what_is_missing_is_named_with_its_command(result: Studied, monkeypatch:
         result.frame(library="pandas")
     monkeypatch.setattr(studied, "find_spec", lambda name: None)
     with pytest.raises(
-        ConfigError, match="a frame needs pandas or polars, and neither is installed; run: pip inst"
+        ConfigError, match="a frame needs pandas or polars, but neither is installed; run: pip inst"
     ):
         result.frame()
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -129,7 +129,7 @@ def test_filters(opened: Opened) -> None:
     page.select_option("#result", "f")
     assert shown() > 0
     page.locator("#list button").first.click()
-    assert "A failure is no wrong answer" in page.inner_text("#one")
+    assert "A failure is not a wrong answer" in page.inner_text("#one")
     page.select_option("#result", "")
     page.select_option("#against", label="think")
     flips = shown()

@@ -55,7 +55,7 @@ def test_a_dead_server_and_its_return(tmp_path: Path) -> None:
     assert "Traceback" not in said
     lost = [row for row in rows(out) if row["failed"]]
     assert lost
-    assert all(row["verdict"] is None for row in lost), "a failure is no wrong answer"
+    assert all(row["verdict"] is None for row in lost), "a failure is not a wrong answer"
     assert found.url.removesuffix("/v1") in str(lost[0]), "the error names the server"
 
     server, again = launch("llama", tmp_path / "second")

@@ -234,7 +234,7 @@ def fit(
 def _surest(measured: Measured, cap: int, level: float, servable: Sequence[str] | None) -> str:
     names = [name for name in measured.fixed if servable is None or name in servable]
     if not names:
-        raise DataError("no fixed policy was measured that can serve; add nothink to the study")
+        raise DataError("the study measured no fixed policy that can serve; add nothink to it")
     by = {name: measured.fixed[name][cap] for name in names}
     return max(names, key=lambda name: (lower(by[name].right, level), -float(by[name].tokens.mean())))
 

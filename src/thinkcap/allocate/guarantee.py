@@ -73,7 +73,7 @@ def learn_then_test(
 ) -> Certified:
     """Candidates in order of preference; outcomes of questions that had no part in making or ordering them."""
     if not 0 < risk < 1 or not 0 <= margin < 1:
-        raise ConfigError(f"wanted a risk between 0 and 1 and a margin from 0 on, got {risk} and {margin}")
+        raise ConfigError(f"wanted a risk between 0 and 1 and a margin of at least 0, got {risk} and {margin}")
     if not fixed:
         raise DataError("a guarantee against fixed policies needs at least one of them")
     worst = [max(harm_p(candidate, other, margin, seed) for other in fixed) for candidate in candidates]

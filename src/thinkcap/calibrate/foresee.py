@@ -49,25 +49,25 @@ class Foreseen:
     def sentences(self) -> list[str]:
         ways = ", ".join(f"{label} {count}" for label, count in self.policies)
         said = [
-            f"{self.model or 'Unnamed model'}: of {times(self.requests, 'request')} with a cap the profile gives "
-            f"{ways}; {self.empty} got an empty answer from the server alone."
+            f"{self.model or 'Unnamed model'}: for {times(self.requests, 'request')} with a cap, the profile "
+            f"chooses {ways}. The server alone left {self.empty} of them without an answer."
         ]
         if self.accuracy is not None and self.tokens_each is not None:
             value, low, high = self.accuracy
             total = self.tokens_each * self.measured
             cost = "" if self.price == FREE else f", {self._money(total):,.2f} for output"
             said.append(
-                f"In its study these policies were right in {percent(value)} ({points(low)} to {points(high)}) at "
-                f"these caps, for {tokens(self.tokens_each)} on average: {total:,.0f} on this traffic{cost}, "
-                f"where the server alone took {self.tokens:,}."
+                f"In its study, these policies got {percent(value)} right ({points(low)} to {points(high)}) at "
+                f"these caps, with {tokens(self.tokens_each)} on average. On this traffic that makes "
+                f"{total:,.0f}{cost}; the server alone took {self.tokens:,}."
             )
             said.append(
-                "This takes the requests to be like the study's questions; "
-                "`thinkcap serve --watch --shadow 1%` checks it."
+                "This assumes that the requests are like the study's questions; "
+                "`thinkcap serve --watch --shadow 1%` checks that."
             )
         if self.measured < self.requests:
             missing = self.requests - self.measured
-            said.append(f"Of {times(missing, 'request')} the profile does not say what its study measured.")
+            said.append(f"For {times(missing, 'request')} the profile does not say what its study measured.")
         if self.without_cap:
             said.append(f"{times(self.without_cap, 'request')} had no cap and are left out.")
         return said
@@ -84,7 +84,8 @@ def foreseen(arms: Iterable[Arm], profile: Profile, price: Price = FREE) -> tupl
     found = [_foreseen(model, group, profile, price) for model, group in sorted(groups.items())]
     if not any(one.requests for one in found):
         raise DataError(
-            "no request in this log has a cap, and a profile chooses by it; watch with `thinkcap serve`"
+            "no request in this log has a cap, and a profile chooses by the cap; record traffic with "
+            "`thinkcap serve --watch`"
         )
     return tuple(found)
 

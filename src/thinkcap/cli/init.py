@@ -24,7 +24,7 @@ def command(file: Path, out: Path, columns: str | None, kind: str | None) -> Non
     from thinkcap.study.starter import starter
 
     if out.exists():
-        raise ConfigError(f"'{out}' is there already; remove it, or name another with --out")
+        raise ConfigError(f"'{out}' already exists; remove it, or name another with --out")
     text, note = starter(file, out, columns=parse_map(columns) if columns else {}, kind=kind)
     replace_text(out, text, SHARED)
     say(f"{note}\nwrote {out}; run it with: thinkcap study {out}")

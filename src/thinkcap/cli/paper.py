@@ -47,7 +47,7 @@ def command(paths: tuple[Path, ...], **options: Any) -> None:
     except ModuleNotFoundError as err:
         if not (err.name or "").startswith("thinkcap.paper"):
             raise
-        raise ConfigError("the paper's room is not installed here; use `thinkcap report` instead") from None
+        raise ConfigError("thinkcap.paper is not installed here; use `thinkcap report` instead") from None
     if not paths and not options["listed"] and not options["audit"]:
         raise ConfigError("nothing to show; name a study's folder or a log, or see all names with --list")
     for line in paper(paths, **options):

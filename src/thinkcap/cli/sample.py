@@ -37,7 +37,7 @@ def command(paths: tuple[Path, ...], count: int, seed: int, out: Path) -> None:
     from thinkcap.logs.sampling import draw
 
     if out.exists():
-        raise ConfigError(f"'{out}' is there already, perhaps with labels in it; choose another --out")
+        raise ConfigError(f"'{out}' already exists and may hold labels; choose another --out")
     drawn = draw(paths, count, seed)
     # It holds what people asked, so nobody else may read it.
     with os.fdopen(private_file(out, os.O_WRONLY | os.O_EXCL), "w", encoding="utf-8") as stream:

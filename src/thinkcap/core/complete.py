@@ -79,7 +79,7 @@ def _check_held(card: EngineCard, request: Request, think_tokens: int) -> None:
     if request.held is not None and think_tokens > request.held + _HELD_SPARE:
         raise EngineRefused(
             f"'{card.model}' thought for {think_tokens} tokens where {card.holds} was {request.held}: its server "
-            f"does not hold a thought; start vLLM with --reasoning-parser, or use 'close'"
+            f"does not limit thoughts; start vLLM with --reasoning-parser, or use 'close'"
         )
 
 

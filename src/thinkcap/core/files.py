@@ -64,9 +64,11 @@ def read_file(path: Path, most: int = _WHOLE_BYTES) -> bytes:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+            raise OSError(errno.EINVAL, "it is not a plain file", str(path))
         if about.st_size > most:
-            raise OSError(errno.EFBIG, f"it is above {most >> 20} MiB, as no such file of a run is", str(path))
+            raise OSError(
+                errno.EFBIG, f"it is larger than {most >> 20} MiB, and no such file of a run is", str(path)
+            )
         return file.read(most)
 
 
@@ -96,7 +98,7 @@ def private_file(path: Path, flags: int) -> int:
     if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
         return descriptor
     os.close(descriptor)
-    what = "has a second name elsewhere (a hard link)" if stat.S_ISREG(found.st_mode) else "is no plain file"
+    what = "has a second name elsewhere (a hard link)" if stat.S_ISREG(found.st_mode) else "is not a plain file"
     raise StoreError(f"'{path}' {what}; put a copy in its place, or choose another --out")
 
 
@@ -114,7 +116,7 @@ def _check_place(path: Path) -> None:
     except OSError:
         return  # Nothing there, or a link to nothing: making the file will tell whatever else is wrong.
     if not stat.S_ISREG(found):
-        raise OSError(errno.EINVAL, "it is no plain file")
+        raise OSError(errno.EINVAL, "it is not a plain file")
 
 
 def _sweep(path: Path) -> None:

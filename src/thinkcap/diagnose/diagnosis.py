@@ -113,7 +113,8 @@ def diagnose(
     told = labelled(labels)
     if strange := {one.model for one in told} - {arm.model for arm in records.arms}:
         raise DataError(
-            f"labels are of '{strange.pop()}', which has no answer in this log; name the log they are of"
+            f"the labels belong to '{strange.pop()}', which has no answer in this log; name the log they were "
+            f"drawn from"
         )
     found = configurations(records.arms)
     # Answers without a verdict are kept in arms by what is known of them, which makes no two runs.

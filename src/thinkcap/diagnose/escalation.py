@@ -110,7 +110,7 @@ def _against(arm: Arm, direct: Arm) -> Against:
     sent = int(hard.sum())
     net = net_recovery(sent, one.n, int((two.right & hard).sum()), int((one.right & hard).sum()))
     if net is None:
-        return Against(direct.name, None, None, "the first try settled every question; nothing was taken over")
+        return Against(direct.name, None, None, "the first try settled every question, so nothing was escalated")
     return Against(direct.name, net, mcnemar(one.right[hard], two.right[hard], one.repeats_on(hard)), None)
 
 
@@ -119,7 +119,7 @@ def _cost(arm: Arm, kept: Bools) -> Cost | str:
     if arm.tokens is None or loops is None:
         return "no token counts are stored" if arm.tokens is None else "the rounds of thinking are not stored"
     if kept.all():
-        return "the first try settled every question; the later budgets were not seen"
+        return "the first try settled every question, so the later budgets were never used"
     if own.first is None or own.think is None or own.answer is None:
         parts = (("first", own.first), ("thinking", own.think), ("answer", own.answer))
         missing = [name for name, value in parts if value is None]

@@ -212,7 +212,7 @@ def matched(first: Arm, second: Arm) -> tuple[Arm, Arm, str]:
         return first, second, "id and content" if first.content is not None else "id within one run"
     for arm, keys in ((first, one), (second, two)):
         if arm.status != "actual":
-            raise DataError(f"{arm.label} is {arm.status}, not actual: no paired test on records nobody ran")
+            raise DataError(f"{arm.label} is {arm.status}, not actual: records that nobody ran cannot be paired")
         if len(np.unique(keys)) < len(keys):
             raise DataError(f"{arm.label} answers some question twice; a paired test needs one answer each")
     common, i, j = np.intersect1d(one, two, assume_unique=True, return_indices=True)

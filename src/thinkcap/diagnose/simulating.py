@@ -43,5 +43,7 @@ def simulate(arms: Iterable[Arm], cap: int, price: Price = FREE) -> tuple[Simula
             total = int(spent.sum())
             found.append(Simulated(model, len(spent), int(done.sum()), total, under(spent, done, cap), price))
     if not found:
-        raise DataError("no answer without a verdict has a token count and a finish reason, and a cap needs both")
+        raise DataError(
+            "no ungraded answer has both a token count and a finish reason, and a simulation needs both"
+        )
     return tuple(found)

@@ -63,7 +63,7 @@ def _same_total(arm: Arm, reasoning: int, answer: int, plain: Sequence[Arm], wor
         rows = still_open(one)
         size = int(rows.sum())
         if size == 0:
-            return entry(rival.name, 0, "the first try settled every question; nothing was thought about")
+            return entry(rival.name, 0, "the first try settled every question, so nothing was thought about")
         one, two = one.take(rows), two.take(rows)
         parts = _parts(one, two)
         # The test needs no accuracies, so it stands where the causes cannot be told apart.

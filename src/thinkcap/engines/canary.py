@@ -40,8 +40,8 @@ class ServedName:
             self._first = name
         if name != self._first:
             raise ModelChanged(
-                f"the server answered as '{_shown(name)}' and was '{_shown(self._first)}' at the start; "
-                f"start again with a store of its own, or bring the first model back"
+                f"the server answers as '{_shown(name)}' but was '{_shown(self._first)}' at the start; "
+                f"start again with another --out, or bring back the first model"
             )
 
 
@@ -100,8 +100,8 @@ class Watched:
                 self._calls, self._asked_at = 0, self._clock()
                 return
         raise ModelChanged(
-            f"the server at model '{self.card.model}' now says something else to the same question than at the "
-            f"start; its weights or settings changed. Start again with a store of its own"
+            f"the server of '{self.card.model}' now answers the same question differently than at the start: its "
+            f"weights or settings have changed. Start again with another --out"
         )
 
     def _due(self) -> bool:

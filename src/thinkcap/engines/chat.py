@@ -189,8 +189,8 @@ class ChatEngine:
         use it."""
         if not self._cuts_overrun:
             raise EngineRefused(
-                f"the server generated {tokens} tokens where {self._limit_name} was {limit}: it does not hold the "
-                f"limit, so nothing can be promised about a cap"
+                f"the server generated {tokens} tokens where {self._limit_name} was {limit}: it does not keep the "
+                f"limit, so no cap can be promised"
             )
         kept = len(fitting(reply.thought + reply.content, tokens, limit))
         reply.content = reply.content[: max(0, kept - len(reply.thought))]

@@ -122,7 +122,7 @@ class HfEngine:
     async def prompt(self, request: Request) -> Prompt:
         if grammar(request) is not None:
             raise Unsupported(
-                f"'{self.card.model}' runs in transformers, which binds no answer to a response format; "
+                f"'{self.card.model}' runs in transformers, which cannot hold an answer to a response format; "
                 f"serve it with vLLM or llama.cpp for that"
             )
         return await self._splicer.prompt(request, constraints(request, {"stop": "stop"}, self.card.model))

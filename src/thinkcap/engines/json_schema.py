@@ -351,7 +351,7 @@ def _is(kind: Any, value: Any) -> bool:
 
 
 def _cannot(what: str, where: str) -> Unsupported:
-    return Unsupported(f"the JSON schema uses {what} at {where}, which cannot be held to here; leave it out")
+    return Unsupported(f"the JSON schema uses {what} at {where}, which cannot be enforced here; leave it out")
 
 
 def _odd(name: str, value: Any, where: str, wanted: str) -> Unsupported:

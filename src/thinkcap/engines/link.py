@@ -239,13 +239,13 @@ class Link:
 
     def broken_off(self, path: str) -> EngineUnreachable:
         return EngineUnreachable(
-            f"{self._at(path)} stopped in the middle of an answer; what came is thrown away. Run again"
+            f"{self._at(path)} stopped in the middle of an answer; what arrived was discarded. Run again"
         )
 
     def _late(self, path: str) -> EngineTimeout:
         return EngineTimeout(
             f"{self._at(path)} did not answer in time (first byte {self._retry.first_byte_s:g} s, between bytes "
-            f"{self._retry.between_bytes_s:g} s, whole call {self._retry.total_s:g} s); raise the time-out or "
+            f"{self._retry.between_bytes_s:g} s, whole call {self._retry.total_s:g} s); raise the timeout or "
             f"lower the concurrency"
         )
 

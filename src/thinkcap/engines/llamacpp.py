@@ -218,7 +218,7 @@ def flows_that_fit(path: Path, facts: GgufFacts, context: int, slots: int) -> tu
     free, weights = _free_bytes(), path.stat().st_size
     if weights > free:
         raise ConfigError(
-            f"'{path}' needs {weights / 2**30:.1f} GiB and {free / 2**30:.1f} GiB are free; take a smaller model"
+            f"'{path}' needs {weights / 2**30:.1f} GiB and {free / 2**30:.1f} GiB are free; use a smaller model"
         )
     room = max(0, free - weights) // 2
     wanted = context or min(facts.context, 8192)

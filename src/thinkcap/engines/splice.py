@@ -87,7 +87,7 @@ class Splicer:
         if len(pieces) != len(request.inserts) + 1:
             raise ConfigError(
                 f"stage '{request.stage}' has {len(request.inserts)} traces to insert and "
-                f"{len(pieces) - 1} marks U+FFFC in its messages; wanted one mark a trace"
+                f"{len(pieces) - 1} marks U+FFFC in its messages; wanted one mark per trace"
             )
         ids = list(pieces[0])
         for span, piece in zip(request.inserts, pieces[1:], strict=True):

@@ -25,7 +25,7 @@ def banner(address: str, service: Service, servers: Sequence[Serving] = ()) -> s
     keys = f"{len(config.keys)} keys" if config.keys else "no keys"
     lines.append(
         f"  limits: {service.admission.most} calls at a time, {config.queue} requests waiting, "
-        f"cap {config.default_cap} where none is sent, {config.request_timeout_s:g} s a request, {keys}"
+        f"cap {config.default_cap} if none is sent, {config.request_timeout_s:g} s per request, {keys}"
     )
     return "\n".join(lines)
 

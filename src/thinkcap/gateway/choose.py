@@ -89,7 +89,7 @@ def choose(
         if call.thought is not None:
             raise Refusal(
                 f"policy '{(forced or str(call.wishes.policy))[:80]}' shares out the cap itself, and a budget for "
-                f"the thought was sent too; send one",
+                f"the thought was sent too; send only one of them",
                 code="invalid_value",
                 param="thinkcap",
             )
@@ -130,14 +130,15 @@ def _from_request(call: Call, forced: str | None, cap: int) -> PolicySpec:
     word = forced if forced is not None else str(call.wishes.policy)
     if forced is not None and call.wishes.policy not in (None, forced):
         raise Refusal(
-            f"the model's name asks for policy '{forced}', thinkcap.policy for '{call.wishes.policy}'; send one",
+            f"the model's name asks for policy '{forced}' and thinkcap.policy for '{call.wishes.policy}'; send "
+            f"only one of them",
             code="invalid_value",
             param="thinkcap",
         )
     spec = _bounded(_known(word, call.wishes.options or {}), cap)
     if facts(spec).needs_kind and call.wishes.kind is None:
         raise Refusal(
-            f"policy '{spec.name}' reads and compares answers; say how with thinkcap.kind "
+            f"policy '{spec.name}' reads and compares answers; set their kind with thinkcap.kind "
             f"(number, math, label or text)",
             code="kind_needed",
             param="thinkcap",

@@ -60,7 +60,7 @@ async def answered(request: Request, service: Service, holder: Holder) -> Respon
     asked = converted(CompletionRequest, raw)
     served, forced = service.models.find(asked.model)
     if served.relay is None or forced is not None:
-        why = "a raw prompt knows no policy" if forced is not None else "it is asked by conversations only"
+        why = "a raw prompt cannot use a policy" if forced is not None else "it takes conversations only"
         raise Refusal(f"no completions of model '{asked.model[:80]}': {why}", code="unsupported", param="model")
     cap = asked.max_tokens or config.default_cap
     if asked.answers * cap > config.tokens_limit or asked.answers > config.calls_limit:

@@ -79,7 +79,9 @@ class ModelConfig:
         if not self.upstreams:
             return
         if self.serve_with:
-            raise ConfigError("`upstreams` are servers that run; `serve_with` starts one. Give one of the two")
+            raise ConfigError(
+                "`upstreams` names running servers, and `serve_with` starts one; give only one of the two"
+            )
         if self.model.startswith(("http://", "https://")):
             raise ConfigError(
                 f"with `upstreams`, `model` is the name the servers have for it; saw the address '{self.model}'"
@@ -273,12 +275,12 @@ class ServeConfig:
         for origin in self.origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):
                 raise ConfigError(
-                    f"origin '{origin}' is no page's address; wanted https://host or https://host:port"
+                    f"origin '{origin}' is not the address of a page; wanted https://host or https://host:port"
                 )
         if self.otlp not in ("", "env") and not _COLLECTOR.fullmatch(self.otlp):
             raise ConfigError(
-                f"otlp '{self.otlp}' is no collector's address; wanted http://host:4318, or env for the one "
-                f"in OTEL_EXPORTER_OTLP_ENDPOINT"
+                f"otlp '{self.otlp}' is not the address of a collector; wanted http://host:4318, or env for the "
+                f"one in OTEL_EXPORTER_OTLP_ENDPOINT"
             )
         if "*" in self.origins and not self.keys and not self.anyone:
             raise ConfigError(
@@ -289,17 +291,17 @@ class ServeConfig:
         if self.hold == 1 or self.shadow + self.hold > 1:
             raise ConfigError(
                 f"shadow {self.shadow:g} and hold {self.hold:g} leave nothing to compare with; "
-                f"to hold every request, leave --watch away"
+                f"to hold every request, leave out --watch"
             )
         if self.watch and not _loopback(self.host) and not self.anyone:
             raise ConfigError(
-                f"host '{self.host}' is open to others, and --watch leaves it to the model server who may ask; "
-                f"say --anyone if it checks keys of its own"
+                f"host '{self.host}' is open to others, and with --watch the model server decides who may ask; "
+                f"add --anyone if it checks keys of its own"
             )
         if not _loopback(self.host) and not self.keys and not self.anyone:
             raise ConfigError(
                 f"host '{self.host}' is open to others and no key is set; make one with "
-                f"`thinkcap serve --new-key NAME`, or say --anyone"
+                f"`thinkcap serve --new-key NAME`, or add --anyone"
             )
         return self
 
@@ -307,7 +309,7 @@ class ServeConfig:
 def _joined(ours: Mapping[str, KeyConfig], more: Mapping[str, KeyConfig]) -> Mapping[str, KeyConfig]:
     for name in more:
         if name in ours:
-            raise ConfigError(f"key '{name}' stands in the settings and in `keys_file`; keep one of them")
+            raise ConfigError(f"key '{name}' is in both the settings and `keys_file`; keep one of them")
     return {**ours, **more}
 
 

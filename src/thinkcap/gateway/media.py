@@ -51,7 +51,7 @@ def _check(url: str, allowed: Sequence[str], where: str) -> None:
         raise _refused("wanted a data: URL or http(s)://host/...", where)
     if allowed:
         if not any(host == one.lower() or host.endswith("." + one.lower()) for one in allowed):
-            raise _refused("its host is none of those the operator allows", where)
+            raise _refused("the operator does not allow its host", where)
     elif _inside(host):
         raise _refused("it points inside the model server's network; send the image as a data: URL", where)
 

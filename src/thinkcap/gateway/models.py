@@ -90,8 +90,8 @@ class Models:
         self.served = {one.name: one for one in served}
         if len(self.served) != len(served):
             raise ConfigError(
-                f"two models have one name: {', '.join(s.name for s in served)}; name them under [[models]], or, "
-                f"if they are servers of one model, add its name to each address: http://host/v1#NAME"
+                f"two models have the same name: {', '.join(s.name for s in served)}; name them under [[models]], "
+                f"or, if they are servers of one model, add its name to each address: http://host/v1#NAME"
             )
 
     def find(self, name: str) -> tuple[Served, str | None]:
@@ -161,7 +161,7 @@ def _measured(profile: Profile | None, engine: Engine) -> Profile | None:
     if profile and profile.fingerprint and profile.fingerprint != engine.card.fingerprint:
         raise ConfigError(
             f"the profile was measured on '{profile.fingerprint}', this model is "
-            f"'{engine.card.fingerprint}'; calibrate again, or take the line `fingerprint` out of the profile"
+            f"'{engine.card.fingerprint}'; calibrate again, or remove the line `fingerprint` from the profile"
         )
     return profile
 

@@ -87,8 +87,8 @@ def run_on_cluster(config: ServeConfig, tell: Callable[[str], None] = lambda _: 
             signal.signal(sort, lambda *_: stop.set())
         tell(
             f"thinkcap serves at http://{config.host}:{config.port}/v1 on Ray cluster '{config.cluster}': "
-            f"{config.min_replicas} to {config.max_replicas} gateways, one for every {config.replica_tokens} "
-            f"tokens under way"
+            f"{config.min_replicas} to {config.max_replicas} gateways, one per {config.replica_tokens} "
+            f"tokens in progress"
         )
         stop.wait()
     finally:
@@ -152,7 +152,7 @@ def _check(config: ServeConfig) -> None:
     if config.watch:
         raise ConfigError("--watch keeps a journal on one machine, and replicas come and go; leave out --cluster")
     if config.port == 0:
-        raise ConfigError("port 0 is any free port, and Ray's proxies must all have the same; name a port")
+        raise ConfigError("port 0 is any free port, and all of Ray's proxies need the same one; name a port")
     if config.min_replicas > config.max_replicas:
         raise ConfigError(
             f"min_replicas of {config.min_replicas} is more than max_replicas of {config.max_replicas}"

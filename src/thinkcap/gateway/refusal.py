@@ -85,9 +85,9 @@ def refusal_of(error: BaseException) -> Refusal:
     if isinstance(error, EngineError):
         return _of_engine(error)
     if isinstance(error, RecursionError):
-        return Refusal("the request is nested more deeply than can be followed", code="too_deep")
+        return Refusal("the request is nested too deeply", code="too_deep")
     return Refusal(
-        "the gateway failed on this request; its log says where",
+        "the gateway failed on this request; see its log",
         status=500,
         kind="server_error",
         code="internal_error",

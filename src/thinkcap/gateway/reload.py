@@ -1,7 +1,7 @@
 """A gateway whose settings are read again while it runs: whole, or not at all.
 
     app = Reloading(gateway, read=lambda: ServeConfig.from_file(path), asked=config)
-    await app.reload()          # "settings read again: keys (+carol, -bob), threshold"
+    await app.reload()          # "settings reloaded: keys (+carol, -bob), threshold"
 
 Requests under way finish under the settings they began with. Models whose settings did not change stay open, with
 all that is known of their servers; counts of limits and metrics go on.
@@ -100,12 +100,12 @@ class Reloading:
                 asked = self._read()
                 changed = [f.name for f in fields(asked) if getattr(asked, f.name) != getattr(before, f.name)]
                 if fixed := [name for name in FIXED if name in changed]:
-                    raise ConfigError(f"{', '.join(fixed)} cannot change while it runs; start it again")
+                    raise ConfigError(f"{', '.join(fixed)} cannot change while the gateway runs; restart it")
                 await self._replace(asked)
             except ThinkcapError as err:
-                return f"settings not read again, those of before hold: {err}"
+                return f"settings not reloaded, the old ones stay: {err}"
             told = ", ".join(f"keys ({_names(before, asked)})" if name == "keys" else name for name in changed)
-            return f"settings read again: {told or 'none has changed'}"
+            return f"settings reloaded: {told or 'none has changed'}"
 
     async def aclose(self) -> None:
         service = self.gateway.service
@@ -139,7 +139,7 @@ class Reloading:
         for asked, known in self._started:
             if asked == one:
                 return known
-        raise ConfigError(f"a server for '{one.model}' is started with the gateway only; start it again")
+        raise ConfigError(f"a server for '{one.model}' is started only with the gateway; restart the gateway")
 
     async def _close_new(self, models: Models) -> None:
         old = {id(served.engine) for served in self.gateway.service.models.served.values()}

@@ -204,7 +204,7 @@ async def _watch(config: ServeConfig, tell: Callable[[str], None], stack: AsyncE
         tell(f"thinkcap watches {watch.server} from {root}, {does}, and keeps {watch.journal}")
 
     async def not_again() -> str:
-        return "settings not read again: while watching they are read at the start only"
+        return "settings not reloaded: with --watch they are read only at the start"
 
     try:
         server = make_server(watch, told)

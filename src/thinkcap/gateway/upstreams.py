@@ -61,7 +61,7 @@ def _address(url: str) -> SplitResult:
     if parts.scheme not in ("http", "https") or not host:
         raise ConfigError(f"'{url}' is not an address; {wanted}")
     if parts.fragment:
-        raise ConfigError(f"'{url}' names a model; the name of all is `model`, {wanted}")
+        raise ConfigError(f"'{url}' names a model; `model` is the name for all servers, {wanted}")
     if parts.username or parts.password:
         raise ConfigError("an address holds a password; keys come from the environment, named by `key_env`")
     if parts.query:
@@ -81,7 +81,7 @@ def _key(one: UpstreamConfig) -> str | None:
     if one.key_env is None:
         return key_for(one.url)
     if not os.environ.get(one.key_env):
-        raise ConfigError(f"the key of '{one.url}' is to be in {one.key_env}, which the environment has not")
+        raise ConfigError(f"the key of '{one.url}' should be in {one.key_env}, which is not set")
     return os.environ[one.key_env]
 
 

@@ -121,8 +121,8 @@ class Worker:
             if self._line(time.monotonic() + _START_S) is None:
                 self.close()
                 raise ConfigError(
-                    f"the program that grades formulas did not start within {_START_S:g} s; to see its own "
-                    f"words, run: {shlex.join(command)}"
+                    f"the program that grades formulas did not start within {_START_S:g} s; to see what it "
+                    f"prints, run: {shlex.join(command)}"
                 )
         return self._process
 

@@ -170,7 +170,9 @@ class Arm:
         """Which rows are right, or a plain refusal where some were never judged."""
         if not self.is_judged:
             missing = int((self.verdict == UNJUDGED).sum())
-            raise DataError(f"{self.label}: {missing} of {self.n} rows were never judged, and this needs verdicts")
+            raise DataError(
+                f"{self.label}: {missing} of {self.n} rows have no verdict, and this needs one for each"
+            )
         return np.asarray(self.verdict == RIGHT)
 
     @cached_property
@@ -217,7 +219,7 @@ class Arm:
     def ends(self) -> Bools:
         """Whether each chain ended, or a plain refusal where the log cannot tell."""
         if self.ended is None:
-            raise DataError(f"{self.label}: the log does not tell which answers were cut, and this needs it")
+            raise DataError(f"{self.label}: the log does not say which answers were cut, and this needs it")
         return self.ended
 
     @property

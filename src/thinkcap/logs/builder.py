@@ -71,7 +71,7 @@ class ArmBuilder:
         name = (columns or {}).get
         if question in self._seen:
             before = f"id {shown(question)} occurred before, at {place(self._seen[question])}"
-            wanted = "one answer per question and arm is wanted"
+            wanted = "wanted one answer per question and arm"
             raise refused(self.file, line, name("question", "id"), f"{before}; {wanted}")
         if tokens is not None and tokens < 0:
             why = f"{tokens} is negative; a token count is 0 or more"
@@ -110,7 +110,7 @@ class ArmBuilder:
             return None
         if missing:
             lack = f"{len(missing)} of {len(column)} rows lack it"
-            why = f"no value, though other rows have one ({lack}); complete the log or drop the column"
+            why = f"no value, but other rows have one ({lack}); complete the log or drop the column"
             raise refused(self.file, list(self._seen.values())[missing[0]], what, why)
         return column
 

@@ -172,7 +172,7 @@ def _one(log: Log, questions: Questions, said: Said) -> Found:
         return _any(log, questions, said)
     except _MISSHAPEN as err:
         what = printable(f"{type(err).__name__}: {err}")
-        raise DataError(f"{log.path}, line 1: it begins like a log but is not built like one ({what})") from err
+        raise DataError(f"{log.path}, line 1: it begins like a log but is not one ({what})") from err
 
 
 def _any(log: Log, questions: Questions, said: Said) -> Found:
@@ -185,9 +185,7 @@ def _any(log: Log, questions: Questions, said: Said) -> Found:
 def _document(log: Log, questions: Questions, said: Said) -> Found:
     listed = runs_in(log.document, log.name)
     if not listed:
-        raise DataError(
-            f"{log.path}, line 1: no list of answers in it, so it is no log thinkcap knows; wanted {_WANTED}"
-        )
+        raise DataError(f"{log.path}, line 1: no list of answers in it; wanted {_WANTED}")
     arms: list[Arm] = []
     notes: list[str] = []
     for run in listed:

@@ -54,7 +54,9 @@ def judge(builds: Sequence[ArmBuilder], file: str) -> list[str]:
     )
     if not cases:
         if ready and not any(b.has_verdicts for b in builds):
-            return [f"{file}: its golds are prose, which is not graded here; add a verdict (--map correct=COLUMN)"]
+            return [
+                f"{file}: its golds are prose, which cannot be graded here; add a verdict (--map correct=COLUMN)"
+            ]
         return []
     found = dict(zip(cases, verdicts(cases), strict=True))
     graded = differ = logged = 0
@@ -66,7 +68,7 @@ def judge(builds: Sequence[ArmBuilder], file: str) -> list[str]:
         graded += len(mine)
         both, other = build.judge(mine)
         logged, differ = logged + both, differ + other
-    said = [f"{file}: graded here, {graded} answers against their golds"]
+    said = [f"{file}: {graded} answers were graded here against their golds"]
     if logged:
         said.append(
             f"{file}: the log's own verdict differs from ours on {differ} of {logged} answers; ours is used"

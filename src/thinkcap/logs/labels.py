@@ -38,9 +38,11 @@ def read_labels(path: Path) -> tuple[AnswerLabel, ...]:
     for line, row in log.objects():
         name, answer, gold = str(row.get("id")), row.get("answer"), row.get("gold")
         if row.get("stratum") not in STRATA or "weight" not in row or not isinstance(answer, str):
-            raise refused(log.name, line, "stratum", "no row of `thinkcap sample`; fill in the file that it wrote")
+            raise refused(
+                log.name, line, "stratum", "not a row that `thinkcap sample` wrote; fill in the file it wrote"
+            )
         if name in seen:
-            raise refused(log.name, line, "id", f"{shown(name)} stands twice, and would count twice")
+            raise refused(log.name, line, "id", f"{shown(name)} appears twice and would be counted twice")
         seen.add(name)
         said = verdict(row.get("right"), log.name, line, "right")
         if row["stratum"] == "empty":
@@ -62,7 +64,7 @@ def read_labels(path: Path) -> tuple[AnswerLabel, ...]:
     ]
     if all(label.right is None for label in found if label.stratum != "empty"):
         raise DataError(
-            f"{path}: nobody has filled it in; put true or false into `right`, or the right answer into `gold`"
+            f"{path}: no label is filled in; put true or false into `right`, or the right answer into `gold`"
         )
     return tuple(found)
 
@@ -70,6 +72,6 @@ def read_labels(path: Path) -> tuple[AnswerLabel, ...]:
 def _weight(value: Any, log: Log, line: int) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value < math.inf:
         raise refused(
-            log.name, line, "weight", f"{shown(value)} is no weight; leave it as `thinkcap sample` wrote it"
+            log.name, line, "weight", f"{shown(value)} is not a weight; leave it as `thinkcap sample` wrote it"
         )
     return float(value)

@@ -19,7 +19,7 @@ def parse_size(text: str) -> int:
     """`512MB` or `2G` in bytes."""
     found = re.fullmatch(r"\s*+(\d{1,9}(?:\.\d{1,6})?)\s*+([kmgt]?)i?b?\s*+", text, re.IGNORECASE | re.ASCII)
     if not found or float(found[1]) == 0:
-        raise ConfigError(f"--memory: '{text}' is no size; wanted a number with a unit, such as 512MB or 2GB")
+        raise ConfigError(f"--memory: '{text}' is not a size; wanted a number with a unit, such as 512MB or 2GB")
     return int(float(found[1]) * _UNITS[found[2].lower()])
 
 

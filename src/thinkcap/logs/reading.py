@@ -277,4 +277,4 @@ def verdict(value: Any, file: str, line: object, column: str) -> bool | None:
         if word in _NO:
             return False
     wanted = "wanted 0 or 1, true or false, right or wrong (a partial score needs a threshold first)"
-    raise refused(file, line, column, f"{shown(value)} is no verdict; {wanted}")
+    raise refused(file, line, column, f"{shown(value)} is not a verdict; {wanted}")

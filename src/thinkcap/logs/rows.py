@@ -118,7 +118,7 @@ class _Row:
         try:
             return None if self.get(name) is None else float(self.get(name))
         except (TypeError, ValueError, OverflowError) as err:
-            raise refused(*self.where(name), f"{shown(self.get(name))} is no number of seconds") from err
+            raise refused(*self.where(name), f"{shown(self.get(name))} is not a number of seconds") from err
 
     def gold(self) -> str | None:
         value = self.get("gold")
@@ -228,7 +228,7 @@ class _Reader:
         """The arm a row belongs to, and the question's id in it."""
         budget = row.number("budget", self.heading.told("budget"))
         if budget is not None and budget < 1:
-            raise refused(*row.where("budget"), f"{budget} is no cap; wanted 1 or more")
+            raise refused(*row.where("budget"), f"{budget} is not a cap; wanted 1 or more")
         budget = self.said.budget if budget is None else budget
         seed = row.number("seed", self.heading.told("seed"))
         name = self._id(row)
@@ -332,16 +332,16 @@ class _Reader:
         if listed := ", ".join(guessed):
             yield f"columns guessed ({listed}); pass --map to say otherwise"
         if "id" not in self.columns:
-            yield "no ids are stored; the position is taken for the id"
+            yield "no ids are stored; the position serves as the id"
         if self.numbered:
-            yield f"{self.numbered} rows repeat a question; they are read as further samples of it"
+            yield f"{self.numbered} rows repeat a question and are read as further samples of it"
         if self.failed:
-            yield f"{self.failed} rows failed and are left out; a failure is no wrong answer"
+            yield f"{self.failed} rows failed and are left out; a failure is not a wrong answer"
         if self.unclosed and not self.columns.keys() & {"ended", "finish", "tokens"}:
-            yield f"{self.unclosed} answers open a thought and never close it: those were cut"
+            yield f"{self.unclosed} answers open a thought and never close it, so they were cut"
         if self.ungraded:
             heard = printable(self.columns["correct"]) if self.hearsay else None
-            rest = f"; '{heard}' is not used unless named: --map correct={heard}" if heard else ""
+            rest = f"; '{heard}' is used only if you name it: --map correct={heard}" if heard else ""
             missing = "no gold" if heard else "neither a gold nor a verdict"
             yield f"{self.ungraded} rows have {missing}, so they are kept but not judged{rest}"
 

@@ -46,7 +46,7 @@ def draw(paths: Sequence[Path], wanted: int, seed: int = 0) -> SampledAnswers:
     for number, log in enumerate(logs):
         if not journal.recognise(log):
             raise DataError(
-                f"{log.path}: no journal of `thinkcap serve --watch`; only that has questions to label"
+                f"{log.path}: not a journal of `thinkcap serve --watch`; only a journal holds questions to label"
             )
         for line, entry, answer in _answers(log):
             seen += 1

@@ -100,7 +100,7 @@ def compact(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], lis
     stages = Stages(first, budget, answer if is_iris else 0)
     build = _builder(path, policy, stages, Format.COMPACT, order=order)
     _stage_rows(build, data, path, (), names)
-    return [build.done(questions)], [f"{path.name}: no ids are stored; the position is taken for the id"]
+    return [build.done(questions)], [f"{path.name}: no ids are stored; the position serves as the id"]
 
 
 def mrsd(data: Any, path: Path, questions: Questions) -> tuple[list[Arm], list[str]]:

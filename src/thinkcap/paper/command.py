@@ -67,5 +67,5 @@ def _audit(paths: Sequence[Path], published: Path | None, as_json: bool) -> str:
     from thinkcap.paper.audit.page import audited
 
     if published is None or len(paths) > 1:
-        raise ConfigError("--audit wants --published FILE, and at most one folder of the authors' records")
+        raise ConfigError("--audit needs --published FILE, and takes at most one folder of the authors' records")
     return audited(published, paths[0] if paths else None, as_json)

@@ -50,7 +50,7 @@ def about(name: str) -> Method:
     """Any policy by its bare name, one of your own (`my.module:mine`) included."""
     doc = inspect.getdoc(resolve(name, POLICIES, "policy"))
     if not doc:
-        raise ConfigError(f"policy '{name}' has no docstring to show; give its function one")
+        raise ConfigError(f"policy '{name}' has no docstring to show; add one to its function")
     summary, _, text = doc.partition("\n\n")
     defaults = defaults_of(name)
     options = {

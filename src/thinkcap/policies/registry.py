@@ -194,7 +194,7 @@ def parse_list(text: str) -> list[PolicySpec]:
         return [PolicySpec(name) for name in POLICIES if (name in RIVALS) == (text.strip() == "rivals")]
     specs = [check(spec) for spec in read_list(text, PolicySpec)]
     if not specs:
-        raise ConfigError("no policy named; wanted for instance --policy nothink,think,iris or --policy all")
+        raise ConfigError("no policy named; give for example --policy nothink,think,iris or --policy all")
     return specs
 
 
@@ -235,7 +235,7 @@ def options_of(name: str) -> Mapping[str, str]:
     """Option names with the kind of value each takes: int, float, bool, str, mode, policy, or what we supply."""
     parameters = list(inspect.signature(_function(name)).parameters.values())
     if len(parameters) < 2:
-        raise ConfigError(f"policy '{name}' must take a question and a cap; see 'write your own policy'")
+        raise ConfigError(f"policy '{name}' must take a question and a cap, as in: def mine(question, cap): ...")
     ours = {} if name == "nothink" else {EFFORT: "str"}
     return MappingProxyType(ours | {p.name: _kind(p.annotation) for p in parameters[2:]})
 

@@ -21,7 +21,7 @@ _KINDS = (".svg", ".png")
 def write_picture(material: Material, path: Path) -> Path:
     """Three lines: no thinking, thinking, and the best method that was run."""
     if path.suffix.lower() not in _KINDS:
-        raise ConfigError(f"a picture is written as {' or '.join(_KINDS)}, not '{path.suffix or path.name}'")
+        raise ConfigError(f"a picture must be {' or '.join(_KINDS)}, not '{path.suffix or path.name}'")
     with extra("figures", "drawing a picture"):
         from matplotlib import rc_context
 

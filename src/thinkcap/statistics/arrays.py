@@ -27,7 +27,7 @@ def bools(values: ArrayLike) -> Bools:
     if array.dtype == np.bool_:
         return array
     if array.size and not np.isin(array, (0, 1)).all():
-        raise DataError("an outcome must be 0 or 1; rows without an outcome must be left out before")
+        raise DataError("an outcome must be 0 or 1; leave out rows without an outcome first")
     return array.astype(np.bool_)
 
 

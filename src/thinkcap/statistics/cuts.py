@@ -75,8 +75,8 @@ def conditional_advantage(
     short = ~done & (spent < max(cuts))
     if short.any():
         raise DataError(
-            f"{int(short.sum())} chains were cut before {max(cuts)} tokens, so whether they outlived that cut is "
-            "not known; use chains with a larger cap"
+            f"{int(short.sum())} chains were cut before {max(cuts)} tokens, so it is unknown whether they "
+            "outlived that cut; use chains with a larger cap"
         )
     alive = [~(done & (spent <= cut)) for cut in cuts]
     last = alive[max(range(len(cuts)), key=lambda k: cuts[k])]

@@ -98,8 +98,8 @@ def continuation(
     short = ~done & (spent < cut + answer)
     if short.any():
         raise DataError(
-            f"{int(short.sum())} chains were cut before {cut} + {answer} tokens, so whether they would have ended "
-            f"there is not known; use chains with a cap of at least {cut + answer}"
+            f"{int(short.sum())} chains were cut before {cut} + {answer} tokens, so it is unknown whether they "
+            f"would have ended there; use chains with a cap of at least {cut + answer}"
         )
     alive = ~(done & (spent <= cut))
     just = alive & done & (spent <= cut + answer)

@@ -49,7 +49,7 @@ def stratified(strata: Sequence[Stratum], level: float = 0.95) -> StratifiedShar
     whole = sum(one.size for one in strata)
     if not whole or any(not 0 <= one.right <= one.labelled <= one.size for one in strata):
         raise DataError(
-            "a stratified share needs strata with 0 <= right <= labelled <= size, and somebody in them"
+            "a stratified share needs strata with 0 <= right <= labelled <= size, and at least one answer in them"
         )
     parts = [(one.size / whole, *one.interval(level)) for one in strata]
     known = [part for part, one in zip(parts, strata, strict=True) if one.labelled]

@@ -190,5 +190,5 @@ def check_size(size: int, path: Path) -> None:
     if size > MOST_BYTES:
         raise DataError(
             f"'{path}' would take {size / 2**30:.3g} GiB in memory, and {MOST_BYTES / 2**30:.3g} GiB is the most "
-            f"that is read of one run; study fewer questions or budgets in one folder"
+            f"that is read from one run; study fewer questions or budgets in one folder"
         )

@@ -118,4 +118,4 @@ def said_of(folder: Path) -> str:
         return ""
     if LATEST.is_symlink():
         return f" (also as {LATEST})" if LATEST.resolve() == folder.resolve() else ""
-    return f" ({LATEST} is an older run's folder and stays as it is)" if LATEST.is_dir() else ""
+    return f" ({LATEST} is an older run's folder and was left as it is)" if LATEST.is_dir() else ""

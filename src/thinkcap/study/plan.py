@@ -127,5 +127,5 @@ def plan(config: StudyConfig) -> StudyPlan:
     ]
     found = StudyPlan(config.cells, asked)
     if not found:
-        raise ConfigError("the study has no question to ask; look at --limit and --offset")
+        raise ConfigError("the study has no question to ask; check --limit and --offset")
     return found

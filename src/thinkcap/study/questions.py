@@ -202,9 +202,9 @@ def read_questions(folder: Path) -> Iterator[Asked]:
         for number, line in enumerate(iter(lambda: lines.readline(_LONGEST + 1), b""), start=1):
             if len(line) > _LONGEST:
                 raise DataError(
-                    f"'{path}' line {number} is above {_LONGEST >> 20} MiB; no study writes such a line"
+                    f"'{path}' line {number} is longer than {_LONGEST >> 20} MiB; no study writes such a line"
                 )
             try:
                 yield decoder.decode(line)
             except (ValueError, RecursionError) as err:
-                raise DataError(f"'{path}' line {number}: {err}; run the study again to write it anew") from err
+                raise DataError(f"'{path}' line {number}: {err}; run the study again to write it again") from err

@@ -149,8 +149,8 @@ def sampled(config: StudyConfig, card: EngineCard) -> StudyConfig:
         return config
     if card.recommended is None:
         raise ConfigError(
-            f"nothing is known of how the makers of '{card.model}' want it sampled "
-            f"(dialect '{card.dialect or 'without a name'}'); say --temperature instead"
+            f"it is unknown how the makers of '{card.model}' want it sampled "
+            f"(dialect '{card.dialect or 'without a name'}'); give --temperature instead"
         )
     said = card.recommended
     return replace(config, temperature=said.temperature, top_p=said.top_p, out=config.folder)

@@ -14,7 +14,7 @@ from thinkcap.study.plan import StudyPlan
 async def verify_prefix(engine: Engine, remembering: Engine, cells: StudyPlan, count: int) -> dict[str, Any]:
     """Agreement over `count` questions in both modes, at half of the largest budget."""
     if engine.card.transport != "ids":
-        return {"checked": 0, "reason": "this engine gives no token ids, so nothing is ever cut"}
+        return {"checked": 0, "reason": "this engine gives no token ids, so no answer is ever cut"}
     largest = max(budget for _, budget in cells.ways)
     questions: dict[str, Question] = {}
     for asking in cells.asked:

@@ -24,9 +24,7 @@ def read(variant: str, data: Path | None, seed: int | None, needed: int | None) 
     family = variant or "mix"
     count = _DEFAULT if needed is None else needed
     if count > 1_000_000:
-        raise ConfigError(
-            f"{count} questions of family '{family}' are more than anyone will run; wanted a million at most"
-        )
+        raise ConfigError(f"{count} questions of family '{family}' are too many; wanted a million at most")
     made = questions(family, max(count, _SAMPLE), seed or 0)
     problems = made[:count]
     items = [

@@ -56,7 +56,7 @@ async def import_jsonl(run: Path, file: Path) -> int:
             head = json.loads(next(lines, "null"))
             if not isinstance(head, dict) or head.get("format") != FORMAT:
                 raise DataError(
-                    f"'{file}' does not begin as an export of traces; wanted a file of `traces export`"
+                    f"'{file}' does not begin like an export; wanted a file from `thinkcap traces export`"
                 )
             with TraceStore.open(run / "traces.sqlite", str(head.get("fingerprint"))) as store:
                 for number, line in enumerate(lines, start=2):
@@ -74,7 +74,7 @@ async def import_jsonl(run: Path, file: Path) -> int:
 def _plain(file: Path) -> TextIO:
     """A device or a pipe may never end."""
     if file.exists() and not file.is_file():
-        raise DataError(f"'{file}' is no plain file; wanted an export of traces")
+        raise DataError(f"'{file}' is not a plain file; wanted an export of traces")
     return file.open(encoding="utf-8")
 
 

@@ -24,7 +24,7 @@ class FileLock:
         kind = _file_system(path)
         if kind in _NETWORK:
             raise StoreError(
-                f"'{path}' is on a network file system ({kind}), where locks do not hold; choose a local --out"
+                f"'{path}' is on a network file system ({kind}), where locks are unreliable; choose a local --out"
             )
         lock = _beside(path)
         private_folder(lock.parent)

@@ -73,5 +73,5 @@ def unpack_scores(blob: bytes | None) -> Scores | None:
         floats.byteswap()
     third, rest = divmod(len(floats), 3)
     if rest:
-        raise ValueError("scores that are not three a token")
+        raise ValueError("scores that are not three per token")
     return Scores(tuple(floats[:third]), tuple(floats[third : 2 * third]), tuple(floats[2 * third :]))

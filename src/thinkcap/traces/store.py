@@ -322,7 +322,7 @@ def _only_tables(connection: sqlite3.Connection) -> None:
     """A view or a trigger is a program, and may never end; a store has none."""
     for kind, name in connection.execute("select type, name from sqlite_schema where sql is not null"):
         if kind != "table" or name not in ("meta", "traces", "outputs"):
-            raise sqlite3.DatabaseError(f"it has a {str(kind)[:20]} '{str(name)[:40]}', which no store has")
+            raise sqlite3.DatabaseError(f"it has a {str(kind)[:20]} '{str(name)[:40]}', which no trace store has")
 
 
 def _meta(connection: sqlite3.Connection, name: str) -> str | None:

@@ -13,8 +13,8 @@ def beside(found: Shadowed) -> Iterator[Sentence]:
     policies = " or ".join(found.policies) or "The policy"
     empty = found.empty
     yield Sentence(
-        f"{found.model or 'Unnamed model'}: {policies} ran beside {times(found.pairs, 'answer')}. Empty were "
-        f"{found.sent_empty} of the answers sent and {found.shadow_empty} of the policy's: a difference of "
+        f"{found.model or 'Unnamed model'}: {policies} ran beside {times(found.pairs, 'answer')}. Of the answers "
+        f"sent, {found.sent_empty} were empty; of the policy's, {found.shadow_empty}: a difference of "
         f"{points(empty.test.difference)} points ({points(empty.low)} to {points(empty.high)}).",
         named(found, "pairs", "sent_empty", "shadow_empty", low=empty.low, high=empty.high),
     )

@@ -120,7 +120,9 @@ class Following:
                     self._note(line, self._read)
                     self._read += len(line) + 1
                 if len(rest) > _LONGEST:
-                    raise DataError(f"'{self._path}' holds a line above {_LONGEST >> 20} MiB, which is no row")
+                    raise DataError(
+                        f"'{self._path}' holds a line longer than {_LONGEST >> 20} MiB, which is not a row"
+                    )
 
     def _note(self, line: bytes, start: int) -> None:
         try:

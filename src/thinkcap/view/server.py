@@ -51,7 +51,7 @@ async def _guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
     except web.HTTPNotFound:
         return _text("there is no such page", 404)
     except web.HTTPMethodNotAllowed:
-        return _text("this server only shows: GET and nothing else", 405)
+        return _text("this server is read-only; use GET", 405)
 
 
 def _origin(request: web.Request) -> str:
@@ -204,4 +204,4 @@ async def _started(runner: web.AppRunner, port: int | None) -> int:
                 raise ConfigError(
                     f"cannot listen on 127.0.0.1:{wanted}: {err.strerror}; choose another --port"
                 ) from err
-    raise ConfigError("no port of this machine is free")
+    raise ConfigError("no port on this machine is free")

@@ -201,7 +201,7 @@ def test_shadows_are_few_at_a_time(tmp_path: Path) -> None:
     ("settings", "why"),
     [
         ({"hold": "10%"}, "add --watch"),
-        ({"hold": "100%", "watch": True}, "leave --watch away"),
+        ({"hold": "100%", "watch": True}, "leave out --watch"),
         ({"hold": 0.6, "shadow": 0.5, "watch": True}, "nothing to compare with"),
         ({"hold": "some", "watch": True}, "wanted a share such as 10%"),
         ({"shadow": 12, "watch": True}, "wanted a share such as 10%"),

@@ -70,7 +70,7 @@ def _vllm(wish: ServerWish) -> Launch:
     on_cpu = _vllm_build().endswith("+cpu")
     if not on_cpu and _vllm_build() and not _has_gpu():
         raise ConfigError(
-            f"vLLM {_vllm_build()} needs a GPU and none is to be seen here ({', '.join(_GPUS)} are missing); take "
+            f"vLLM {_vllm_build()} needs a GPU and none was found here ({', '.join(_GPUS)} are missing); use "
             f"--serve-with llama-server, or vLLM's CPU build"
         )
     flows = wish.flows or (_CPU_FLOWS if on_cpu else _GPU_FLOWS)
@@ -147,8 +147,8 @@ def _program(command: str, module: str, called: str, advice: str) -> list[str]:
         return [sys.executable, "-m", module]
     if command and (found := shutil.which(command)):
         return [found]
-    where = f"'{package}' is no package of this Python" + (
-        f" and '{command}' no program on the PATH" if command else ""
+    where = f"'{package}' is not a package of this Python" + (
+        f" and '{command}' is not a program on the PATH" if command else ""
     )
     raise ConfigError(f"{called} is not installed ({where}); run: {advice}")
 

@@ -120,7 +120,7 @@ class Keys:
             return self._everybody
         found = self._found(headers)
         if found is None:
-            raise _refused("no key or a wrong one; send Authorization: Bearer KEY", "invalid_api_key")
+            raise _refused("missing or wrong key; send Authorization: Bearer KEY", "invalid_api_key")
         holder, expires = found
         if expires is not None and self._now() >= expires:
             raise _refused(f"this key expired on {expires:%Y-%m-%d %H:%M} UTC; ask for another", "expired_api_key")

@@ -49,7 +49,7 @@ class Admission:
             return time.monotonic(), places
         if len(self._waiting) >= self._queue:
             raise Refusal(
-                f"{self.active} calls are being answered and {self.waiting} requests wait; try again later",
+                f"{self.active} calls are running and {self.waiting} requests are waiting; try again later",
                 status=429,
                 kind="rate_limit_error",
                 code="queue_full",

@@ -23,7 +23,7 @@ def check_answer_pass(spec: PolicySpec) -> None:
     if not facts(spec).answer_pass:
         raise Unsupported(
             f"policy '{spec.name}' answers in the pass it thinks in, where tools, response_format, logprobs, "
-            f"penalties and the like do not reach; use nothink, close, iris or two_pass"
+            f"penalties and the like cannot be applied; use nothink, close, iris or two_pass"
         )
 
 
@@ -81,7 +81,7 @@ def metered(flow: Flow, most: int) -> Flow:
         nonlocal made
         made += len(effect.requests)
         if made > most:
-            raise Unsupported(f"this policy makes more than {most} calls, which is all that one request may")
+            raise Unsupported(f"this policy makes more than {most} calls, the most that one request may make")
         return tuple((yield effect))
 
     return wrapped(flow, each)

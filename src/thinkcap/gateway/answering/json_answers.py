@@ -123,7 +123,7 @@ async def held(question: Question, engine: Engine, way: str | None) -> Held | No
         way is None and engine.card.fingerprint == bundled_fingerprint() and not question.options.get("logprobs")
     )
     if draft and "nothink" not in engine.card.modes:
-        raise Refusal("a model that always thinks writes no draft; leave thinkcap.json out", param="thinkcap")
+        raise Refusal("a model that always thinks cannot write a draft; leave out thinkcap.json", param="thinkcap")
     schema = (question.format.get("json_schema") or {}).get("schema", _ONE_ANSWER)
     tokens = 0
     if draft:

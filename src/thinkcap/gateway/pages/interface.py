@@ -30,7 +30,7 @@ def _contents(operations: list[tuple[str, str, Any]]) -> str:
 
 
 def _keys(api: Mapping[str, Any]) -> str:
-    needed = "wants a key" if "security" in api else "wants no key; where one is set it is"
+    needed = "wants a key" if "security" in api else "needs no key; where one is set it is"
     ways = "<code>Authorization: Bearer KEY</code> or <code>x-api-key: KEY</code>"
     return f"<p>This gateway {needed} sent as {ways}.</p>"
 

@@ -84,7 +84,7 @@ _ANSWERS = {
     "Count": _COUNT,
     "Text": _TEXT,
 }
-_ANSWERED = "Answer a conversation within its cap, all passes together."
+_ANSWERED = "Answer a conversation within its cap; all passes count."
 
 
 class _Operation(NamedTuple):
@@ -108,7 +108,7 @@ OPERATIONS = (
         CountRequest,
         "Count",
         "AnthropicError",
-        "How many tokens the conversation is.",
+        "Count the tokens of a conversation.",
         streams=False,
     ),
     _Operation(
@@ -117,15 +117,15 @@ OPERATIONS = (
         CompletionRequest,
         "Text",
         "Error",
-        "A raw prompt, handed on to a model server under the cap; an embedded model has none. Other fields go to "
-        "the server as they are.",
+        "Complete a raw prompt, passed to a model server under the cap; an embedded model does not offer this. "
+        "Other fields go to the server as they are.",
     ),
 )
 _READ = {
     "/v1/models": ("The models served, each with what it can do.", "application/json"),
     "/v1/models/{name}": ("One of them.", "application/json"),
     "/healthz": ("The process lives.", "application/json"),
-    "/readyz": ("Every model can be asked.", "application/json"),
+    "/readyz": ("Ready: every model can answer.", "application/json"),
     "/metrics": ("Counts for Prometheus.", "text/plain; version=0.0.4; charset=utf-8"),
     "/openapi.json": ("This description.", "application/json"),
 }
@@ -133,9 +133,9 @@ _CAP = "The cap: everything generated for the request, in all passes, stays with
 _MEANING: Mapping[str, str] = {
     **dict.fromkeys(("max_tokens", "max_completion_tokens", "max_output_tokens"), _CAP),
     **dict.fromkeys((*KNOBS, "output_config"), "How much of the cap may be thought, or shown of it."),
-    "chat_template_kwargs": "Handed on; the switch of thinking in it is obeyed here.",
-    "model": "A name of /v1/models, also as NAME+POLICY.",
-    "n": "Answers; the cap is each one's.",
+    "chat_template_kwargs": "Passed on; its thinking switch is obeyed here.",
+    "model": "A name from /v1/models, or NAME+POLICY.",
+    "n": "Number of answers; the cap holds for each.",
     "thinkcap": "The policy, its options, the kind of answer, the name of the reasoning field.",
 }
 _REFUSED: Mapping[str, Mapping[str, str]] = {"messages": messages.ABSENT, "responses": responses.ABSENT}
@@ -193,7 +193,7 @@ def _meaning(wire: str, name: str) -> str:
     if reason := _REFUSED.get(wire, {}).get(name):
         return f"Refused: {reason}."
     if wire == "chat" and name in chat.WITHOUT_EFFECT:
-        return "Handed on to a model server; no effect on an embedded model."
+        return "Passed on to a model server; no effect on an embedded model."
     return _MEANING.get(name, "")
 
 

@@ -61,16 +61,16 @@ class Metrics:
         self._tokens = counter("tokens", "Tokens charged, by stage.", "model", "policy", "stage")
         self._reasoning = counter("reasoning_tokens", "Tokens spent inside thoughts.", "model")
         self._prompt = counter("prompt_tokens", "Tokens read, over all passes.", "model")
-        self._cuts = counter("cuts", "Answers the cap cut off.", "model", "policy")
+        self._cuts = counter("cuts", "Answers cut off by the cap.", "model", "policy")
         self._extractions = counter("extractions", "Answers taken from a cut thought.", "model", "policy")
-        self._fallbacks = counter("fallbacks", "Answers the policy did not give.", "model", "policy")
+        self._fallbacks = counter("fallbacks", "Answers that the policy failed to give.", "model", "policy")
         self._upstream = counter("upstream_errors", "Failures of the model server by kind.", "model", "code")
         self._refused = counter(
-            "refused", "Requests that ended in an error the caller can mend, by reason.", "code"
+            "refused", "Requests that ended in an error the caller can fix, by reason.", "code"
         )
         self.disconnects = counter("disconnects", "Clients that left before the end.")
-        self.retries = counter("retries", "Upstream calls made again before the first byte.")
-        self.access_lost = counter("access_lines_lost", "Lines of the access log that nobody took.")
+        self.retries = counter("retries", "Upstream calls retried before the first byte.")
+        self.access_lost = counter("access_lines_lost", "Lines of the access log that were dropped.")
         by = ("model", "upstream")
         self._calls = counter("upstream_requests", "Calls to a model server, by how they ended.", *by, "outcome")
         self._call_seconds = histogram("upstream_seconds", "Calls to a model server, to their last byte.", *by)

@@ -34,7 +34,9 @@ class Visits:
         self._tracing = tracing
         self._open: set[Visit] = set()
         metrics.watch(
-            "tokens_in_flight", "Tokens that the caps of requests under way allow.", lambda: self.tokens_in_flight
+            "tokens_in_flight",
+            "Tokens that the caps of requests in progress allow.",
+            lambda: self.tokens_in_flight,
         )
 
     @property

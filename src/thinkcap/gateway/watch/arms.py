@@ -55,7 +55,7 @@ class ArmCounts:
         self._compared = Counter(
             "thinkcap_shadow_answers", "Shadows beside what was sent.", ("compared",), registry=registry
         )
-        self._backs = Counter("thinkcap_guard_alarms", "Times that holding was ended.", registry=registry)
+        self._backs = Counter("thinkcap_guard_alarms", "Times that the guard ended holding.", registry=registry)
         self.holding = Gauge("thinkcap_holding", "Share of requests held now.", registry=registry)
 
     def seen(self, one: Onlooker) -> None:
@@ -160,7 +160,7 @@ class Arms:
     def _back(self, why: str) -> None:
         self.holding, self.why_back = 0.0, why
         self._counts.back()
-        log.error("holding has ended, all requests are only watched again: %s", why)
+        log.error("holding has ended, and all requests are only watched again: %s", why)
 
     async def _shadow(self, sent: Onlooker) -> None:
         headers = [(n, v) for n, v in sent.scope["headers"] if n != b"content-length"]

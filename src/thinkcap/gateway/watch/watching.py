@@ -157,7 +157,7 @@ class Watch:
         try:
             kept = self._redact(texts)
         except Exception as err:
-            log.error("the redaction failed (%s); no text is kept of this request", type(err).__name__)
+            log.error("the redaction failed (%s); no text of this request is kept", type(err).__name__)
             return {}
         return {name: str(kept[name]) for name in texts if kept and name in kept}
 
@@ -298,7 +298,9 @@ def redaction(name: str) -> Callable[[dict[str, str]], _Texts | None]:
         return dict
     found = resolve(name, {}, "redaction")
     if not callable(found):
-        raise ConfigError(f"redaction '{name}' is no function; wanted one that takes and returns a dict of texts")
+        raise ConfigError(
+            f"redaction '{name}' is not a function; wanted one that takes and returns a dict of texts"
+        )
     kept: Callable[[dict[str, str]], _Texts | None] = found
     return kept
 

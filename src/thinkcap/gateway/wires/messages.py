@@ -26,7 +26,7 @@ PATH = "/v1/messages"
 ABSENT = {
     "container": "no code runs here",
     "mcp_servers": "the gateway calls no tools itself",
-    "user_profile_id": "there are no profiles of users",
+    "user_profile_id": "there are no user profiles",
 }
 
 
@@ -163,7 +163,7 @@ def read(body: bytes, forward_unknown: bool = False) -> Call:
     if budget is not None and budget >= asked.max_tokens:
         raise Refusal(
             f"`max_tokens` must be greater than `thinking.budget_tokens`; it is {asked.max_tokens}, and a thought "
-            f"of {budget} leaves no answer",
+            f"of {budget} leaves no room for an answer",
             code="invalid_value",
             param="thinking.budget_tokens",
         )
@@ -192,7 +192,7 @@ def read_count(body: bytes) -> Call:
 def _chat(asked: CountRequest) -> dict[str, Any]:
     if asked.messages[-1].role == "assistant":
         raise Refusal(
-            "the last message is the assistant's; an answer cannot be begun for it here, end with a user message",
+            "the last message is the assistant's, and answers cannot be prefilled here; end with a user message",
             code="unsupported",
             param="messages",
         )
@@ -252,7 +252,7 @@ def _document(block: DocumentBlock) -> list[dict[str, Any]]:
     source = block.source
     if source.type not in ("text", "content"):
         raise Refusal(
-            f"a document of type '{source.type}' cannot be read here; send its words as a source of type text",
+            f"a document of type '{source.type}' cannot be read here; send its text as a source of type text",
             code="unsupported",
             param="messages",
         )

@@ -25,8 +25,8 @@ ABSENT = {
     "previous_response_id": "nothing is stored; send the whole conversation as input",
     "conversation": "nothing is stored; send the whole conversation as input",
     "prompt": "there are no stored prompts; send instructions and input",
-    "background": "answers are given at once; leave it out, or stream",
-    "context_management": "the conversation is answered as it comes; shorten it yourself",
+    "background": "answers are given at once; leave it out, or use streaming",
+    "context_management": "the conversation is answered as it is; shorten it yourself",
     "moderation": "nothing is moderated here",
 }
 _ECHOED = ("instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "reasoning", "temperature")
@@ -121,7 +121,7 @@ def read(body: bytes, forward_unknown: bool = False) -> Call:
     refused(raw, ABSENT)
     if asked.truncation == "auto":
         raise Refusal(
-            "'truncation' of auto is not offered here: nothing is left out of a conversation; shorten it yourself",
+            "'truncation' of auto is not offered here: conversations are never shortened; do it yourself",
             code="unsupported",
             param="truncation",
         )
@@ -251,7 +251,7 @@ def _text(asked: TextOptions | None) -> dict[str, Any]:
 
 def _tool(tool: ResponsesTool) -> dict[str, Any]:
     if not tool.name:
-        raise Refusal("a function among the tools has no name", code="invalid_value", param="tools")
+        raise Refusal("a function in tools has no name", code="invalid_value", param="tools")
     function = {
         "name": tool.name,
         "description": tool.description,
@@ -272,7 +272,7 @@ def _tool_choice(choice: str | dict[str, Any]) -> str | dict[str, Any]:
         kind = str(choice.get("type"))[:80]
         raise Refusal(
             f"tool_choice asks for '{kind}', which does not run here; wanted none, auto, required, or a function "
-            f"by its name",
+            f"by name",
             code="unsupported",
             param="tool_choice",
         )

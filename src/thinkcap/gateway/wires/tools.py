@@ -67,7 +67,7 @@ def _allowed(choice: Any) -> tuple[Any, set[str]] | None:
         or None in names
     ):
         raise Refusal(
-            "tool_choice 'allowed_tools' wants a mode, auto or required, and tools by their names",
+            "tool_choice 'allowed_tools' needs a mode (auto or required) and tools by name",
             code="invalid_value",
             param="tool_choice",
         )
@@ -90,7 +90,7 @@ def _check(choice: Any, names: Sequence[str]) -> None:
         return
     seen = _name(choice) or (choice.get("type") if isinstance(choice, Mapping) else choice)
     raise Refusal(
-        f"tool_choice asks for '{str(seen)[:80]}'; wanted none, auto, required, or a tool by its name: "
+        f"tool_choice asks for '{str(seen)[:80]}'; wanted none, auto, required, or a tool by name: "
         f"{', '.join(name[:80] for name in names[:8])}",
         code="invalid_value",
         param="tool_choice",

@@ -61,8 +61,8 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
         "it is read as the output of a batch": True,
         f"{rows.rows} rows have neither a gold nor a verdict, so they are kept but not judged": True,
         "answers hold thoughts, so the arm is read as think; pass --as to say otherwise": guessed,
-        f"{rows.failed} rows failed and are left out; a failure is no wrong answer": rows.failed,
-        f"{several} replies hold several answers and one token count; their lengths are not known": several,
+        f"{rows.failed} rows failed and are left out; a failure is not a wrong answer": rows.failed,
+        f"{several} replies hold several answers but one token count, so their lengths are unknown": several,
     }
     nothing = f"none of its {seen} lines has an answer to diagnose"
     return rows.found(questions, "think" if guessed else said.policy or "answer", notes, nothing)

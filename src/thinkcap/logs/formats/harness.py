@@ -98,7 +98,7 @@ def _metric(row: Mapping[str, Any], path: Path, line: int) -> str:
             return name
     listed = printable(", ".join(names))
     raise refused(
-        path, line, "metrics", f"none of {listed} is 0 or 1; a graded metric such as exact_match or acc is wanted"
+        path, line, "metrics", f"none of {listed} is 0 or 1; wanted a graded metric such as exact_match or acc"
     )
 
 

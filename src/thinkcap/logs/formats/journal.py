@@ -66,9 +66,9 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
     failed = sum(rows.failed for rows in arms.values())
     notes = {
         f"{torn} lines are not whole and are left out": torn,
-        f"{failed} requests failed or were left by their client, and are no answers": failed,
-        f"{unread} replies were passed on and could not be read": unread,
-        f"{by_events} streams carried no usage; their pieces are taken for tokens": by_events,
+        f"{failed} requests failed or were abandoned by their client and are not counted as answers": failed,
+        f"{unread} replies were passed on but could not be read": unread,
+        f"{by_events} streams carried no usage; their pieces are counted as tokens": by_events,
     }
     found = [arm for name, rows in arms.items() for arm in rows.arms(questions, name or said.policy or "answer")]
     return Found(found, [f"{log.name}: {note}" for note, so in notes.items() if so])

@@ -43,7 +43,7 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
     notes = {
         "it is read as LiteLLM's log": True,
         f"{rows.rows} answers have no verdict, so they are kept but not judged": True,
-        f"calls that failed, and are no answers: {rows.failed}": rows.failed,
+        f"{rows.failed} calls failed and are not counted as answers": rows.failed,
     }
     return rows.found(questions, said.policy or "answer", notes, "no call in it has an answer to diagnose")
 

@@ -52,12 +52,12 @@ def read(log: Log, questions: Questions, said: Said) -> Found:
                 rows.add(f"{log.name}:{line}:{number}", one, caller=service, cap=cap)
     notes = {
         "it is read as spans of OpenTelemetry, callers by service.name": True,
-        f"{silent} spans hold no text, so whether those answers were empty is not known": silent,
-        f"{counted} spans do not say how their answer ended: cut is what took max_tokens": counted,
-        f"calls that failed, and are no answers: {rows.failed}": rows.failed,
-        f"{other} spans are of other things and are left out": other,
+        f"{silent} spans hold no text, so it is unknown whether those answers were empty": silent,
+        f"{counted} spans do not say how their answer ended; those that took max_tokens count as cut": counted,
+        f"{rows.failed} calls failed and are not counted as answers": rows.failed,
+        f"{other} spans are not about model answers and are left out": other,
     }
-    nothing = "no span in it is an answer of a model; wanted gen_ai.operation.name = chat"
+    nothing = "no span in it is a model's answer; wanted gen_ai.operation.name = chat"
     return rows.found(questions, said.policy or "answer", notes, nothing)
 
 

@@ -271,8 +271,8 @@ def _refuse_repeats(arm: Arm, questions: Questions, file: Path) -> None:
 
 def _notes(arms: list[Arm], run: str) -> list[str]:
     failed = sum(a.failed for a in arms)
-    said = [f"{run}: {failed} rows failed and are left out; a failure is no wrong answer"] if failed else []
+    said = [f"{run}: {failed} rows failed and are left out; a failure is not a wrong answer"] if failed else []
     unread = sum(a.unreadable for a in arms)
     if unread:
-        said.append(f"{run}: {unread} answers could not be read and count as not right")
+        said.append(f"{run}: {unread} answers could not be read and count as wrong")
     return said

@@ -198,7 +198,7 @@ def _check_pattern(where: str, gold: str) -> None:
     try:
         re.compile(found.group(1))
     except (re.error, OverflowError, RecursionError) as err:
-        raise DataError(f"{where}: the gold {gold[:80]} is no regular expression ({err})") from err
+        raise DataError(f"{where}: the gold {gold[:80]} is not a regular expression ({err})") from err
 
 
 def _question(where: str, record: Record, roles: Columns, id_: str, told: GoldForm, options: Options) -> Question:

@@ -60,7 +60,7 @@ def _text(path: Path) -> str:
         raise DataError(f"{path} line {line}: byte {err.start} is not UTF-8; save the file as UTF-8") from err
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
-        raise DataError(f"{path} line {line}: a NUL byte, so this is no text; wanted a table in UTF-8")
+        raise DataError(f"{path} line {line}: a NUL byte, so this is not text; wanted a table in UTF-8")
     return text
 
 
@@ -72,9 +72,11 @@ def _lines(path: Path, text: str) -> Iterator[tuple[str, Record]]:
         try:
             record = json.loads(line)
         except json.JSONDecodeError as err:
-            raise DataError(f"{where} column {err.colno}: not JSON ({err.msg}); wanted one object a line") from err
+            raise DataError(
+                f"{where} column {err.colno}: not JSON ({err.msg}); wanted one object per line"
+            ) from err
         except (RecursionError, ValueError) as err:
-            raise DataError(f"{where}: nested too deep, or a number of too many digits") from err
+            raise DataError(f"{where}: nested too deeply, or a number with too many digits") from err
         yield where, _object(where, record)
 
 
@@ -102,7 +104,7 @@ def _object(where: str, record: Any) -> Record:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError as err:
         # What no UTF-8 can hold, and so no request and no row.
-        raise DataError(f"{where}: half a surrogate pair (\\ud800 to \\udfff) is no character") from err
+        raise DataError(f"{where}: half a surrogate pair (\\ud800 to \\udfff) is not a character") from err
     return record
 
 
@@ -155,4 +157,4 @@ def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
                     yield f"{path} row {number}", {key: cell for key, cell in record.items() if cell is not None}
     except (pyarrow.ArrowException, OSError, ValueError) as err:
         said = " ".join(str(err).split())[:200]
-        raise DataError(f"{path}: not readable as Parquet ({said}); write it anew, or save it as .jsonl") from err
+        raise DataError(f"{path}: not readable as Parquet ({said}); write it again, or save it as .jsonl") from err
