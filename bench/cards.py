@@ -20,7 +20,7 @@ FACTS = {
     "transport": "asked by",
     "switch": "thinking switched",
     "context": "context it tells",
-    "prefills": "its turn can be begun",
+    "prefills": "its turn can be prefilled",
 }
 
 

@@ -33,7 +33,7 @@ def test_a_study_says_what_it_does_and_a_finished_one_that_it_is_done(
 ) -> None:
     main(QUICK)
     first = capsys.readouterr()
-    assert "2 questions, 4 rows\ngenerates at most 128 tokens" in first.err
+    assert "2 questions, 4 rows\nat most 128 tokens to generate" in first.err
     assert "4 of 4 rows, " in first.err
     assert "families on pebble, 2 questions: right answers in %, with 95 % interval" in first.out
     assert re.search(r"cap, tokens +nothink\n +32 +[\d.]+ \(\d+-\d+\)\n +64 ", first.out)
@@ -41,7 +41,7 @@ def test_a_study_says_what_it_does_and_a_finished_one_that_it_is_done(
     monkeypatch.setattr(sys.modules["thinkcap.study.run"], "opened", None)
     main(QUICK)
     again = capsys.readouterr()
-    assert again.err == "2 questions, 4 rows, all done already: nothing is generated\n"
+    assert again.err == "2 questions, 4 rows, all done already: nothing will be generated\n"
     assert again.out == first.out
     main([*QUICK, "-q"])
     assert capsys.readouterr() == (first.out, "")

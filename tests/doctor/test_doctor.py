@@ -50,7 +50,7 @@ async def test_a_server_that_ignores_the_switch_and_the_budget() -> None:
 async def test_a_server_that_writes_on_beyond_max_tokens_is_refused_at_once() -> None:
     with (
         app_running(Stub(lies=("limit",))) as address,
-        pytest.raises(EngineRefused, match="does not hold the limit"),
+        pytest.raises(EngineRefused, match="does not keep the limit"),
     ):
         await examine(f"{address}/v1")
 

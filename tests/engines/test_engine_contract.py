@@ -163,7 +163,7 @@ async def test_forced_text_counts_against_the_budget_and_a_span_does_not(engine:
 
 @pytest.mark.parametrize("engine", ["chat"], indirect=True)
 async def test_a_chat_server_that_cannot_continue_says_so(engine: Engine) -> None:
-    with pytest.raises(Unsupported, match="begins the assistant's turn"):
+    with pytest.raises(Unsupported, match="prefills the assistant's turn"):
         await complete(engine, asked(6, "think", prefill=("Well",)))
 
 

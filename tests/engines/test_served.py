@@ -198,7 +198,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_a_missing_gpu(installed: pytest.MonkeyPatch) -> None:
     installed.setattr(commands, "_vllm_build", lambda: "0.32.0")
     installed.setattr(commands, "_has_gpu", lambda: False)
-    with pytest.raises(ConfigError, match=r"vLLM 0\.32\.0 needs a GPU and none is to be seen"):
+    with pytest.raises(ConfigError, match=r"vLLM 0\.32\.0 needs a GPU and none was found"):
         BACKENDS["vllm"].launch(WISH)
 
 

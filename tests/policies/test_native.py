@@ -49,7 +49,7 @@ async def test_a_server_that_ignores_the_field_is_found_out() -> None:
         ) -> Output:
             return await super().generate(replace(prompt, body={}), limit, sampling, emit)
 
-    with pytest.raises(EngineRefused, match=r"thought for 200 tokens where held was 100.*does not hold"):
+    with pytest.raises(EngineRefused, match=r"thought for 200 tokens where held was 100.*does not limit"):
         await drive(policy("native(reserve=100)")(QUESTION, 200), Deaf(script), cap=200)
 
 

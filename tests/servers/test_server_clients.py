@@ -48,7 +48,7 @@ UNLIKE = {
         "test_openai_python_async",
         "",
     ): "its streams begin with blank lines",
-    ("transformers", "test_openai_python_whole", ""): "its turn cannot be begun: iris instead of close",
+    ("transformers", "test_openai_python_whole", ""): "its turn cannot be prefilled: iris instead of close",
     ("transformers", "test_openai_python_streams_thought_and_answer", ""): "the same",
 }
 
@@ -108,7 +108,7 @@ def test_what_the_third_server_lacks_is_said(client: openai.OpenAI, name: str, s
     assert (whole.model_extra or {})["thinkcap"]["policy"] == "iris"
     assert whole.usage is not None
     assert 0 < whole.usage.completion_tokens <= 300
-    with pytest.raises(openai.BadRequestError, match="begins the assistant's turn"):
+    with pytest.raises(openai.BadRequestError, match="prefills the assistant's turn"):
         client.chat.completions.create(**asked(f"{name}+close", temperature=0) | {"max_tokens": 40})
     form: Any = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer"}}}
     free = client.chat.completions.create(**asked(f"{name}+nothink", response_format=form, temperature=0))

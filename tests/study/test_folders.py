@@ -126,7 +126,7 @@ async def test_a_real_folder_of_an_older_version_stays(config: StudyConfig) -> N
     result, _ = await done(config)
     assert (old / "summary.json").read_text() == "precious"
     assert not old.is_symlink()
-    assert "stays as it is" in said_of(result.folder)
+    assert "was left as it is" in said_of(result.folder)
 
 
 async def test_runs_are_listed(config: StudyConfig, capsys: pytest.CaptureFixture[str]) -> None:

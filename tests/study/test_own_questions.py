@@ -52,7 +52,7 @@ def test_a_parquet_with_foreign_names(capsys: pytest.CaptureFixture[str]) -> Non
     assert dict(stored.map) == {"question": "frage", "gold": "loesung"}
     assert stored.kind == "text"
     assert main(["study", "mine/study.toml", "--dry-run"]) == 0
-    assert "2 rows, all done already: nothing is generated" in capsys.readouterr().out
+    assert "2 rows, all done already: nothing will be generated" in capsys.readouterr().out
 
 
 def test_a_competition_from_a_folder_of_data(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +64,7 @@ def test_a_competition_from_a_folder_of_data(shared: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--task", "q.csv", "--map", "question"], "--map: 'question' is no pair"),
+        (["--task", "q.csv", "--map", "question"], "--map: 'question' is not a pair"),
         (["--task", "q.csv", "--map", "frage=question"], "--map names no 'frage'"),
         (["--task", "q.csv", "--map", "question=x"], "no such column in q.csv"),
         (["--task", "q.csv", "--kind", "txt"], "unknown kind 'txt'; did you mean 'text'"),
@@ -98,7 +98,7 @@ def test_init_writes_a_study_that_fits(
     assert main(["study", "study.toml", "--dry-run"]) == 0
     with pytest.raises(SystemExit):
         main(["init", name])
-    assert "'study.toml' is there already" in capsys.readouterr().err
+    assert "'study.toml' already exists" in capsys.readouterr().err
 
 
 def test_init_leaves_the_kind_open_where_the_file_has_several() -> None:

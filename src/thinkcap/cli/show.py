@@ -59,17 +59,17 @@ class _Line:
 def estimate_text(found: Estimate) -> str:
     asked = f"{counted(found.questions, 'question')}, {counted(found.rows, 'row')}"
     if found.rows_done == found.rows:
-        return "\n".join([*found.notes, f"{asked}, all done already: nothing is generated"])
+        return "\n".join([*found.notes, f"{asked}, all done already: nothing will be generated"])
     done = f" ({found.rows_done:,} done already)" if found.rows_done else ""
     lines = [
         *found.notes,
         asked + done,
-        f"generates at most {found.tokens_at_most:,} tokens "
-        f"(one run per cell: up to {found.tokens_one_run_per_cell:,}); "
-        f"the store has {found.tokens_stored:,}",
+        f"at most {found.tokens_at_most:,} tokens to generate "
+        f"(up to {found.tokens_one_run_per_cell:,} with one run per cell); "
+        f"{found.tokens_stored:,} are stored already",
     ]
     if found.cost_at_most is not None:
-        lines.append(f"costs at most {found.cost_at_most:.2f} for output")
+        lines.append(f"at most {found.cost_at_most:.2f} to pay for output")
     return "\n".join(lines)
 
 

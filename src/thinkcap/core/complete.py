@@ -91,7 +91,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
     card = engine.card.at(request.effort)
     if request.prefill and not card.prefills:
         raise Unsupported(
-            f"stage '{request.stage}' begins the assistant's turn, which '{card.engine}' at '{card.model}' "
+            f"stage '{request.stage}' prefills the assistant's turn, which '{card.engine}' at '{card.model}' "
             f"does not allow; use a policy that answers in a pass of its own (iris, two_pass)"
         )
     check_wishes(card, request)

@@ -58,7 +58,7 @@ class EngineCard:
     """What closes its thought by force; empty where the prompts' own words do."""
     close_id: int | None = None
     prefills: bool = True
-    """Whether the assistant's turn can be begun for the model (needed by `close` and projection)."""
+    """Whether the assistant's turn can be prefilled for the model (needed by `close` and projection)."""
     reasoning_field: str = "reasoning_content"
     formats: bool = False
     """Whether a JSON schema or grammar can constrain the answer."""

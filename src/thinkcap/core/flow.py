@@ -92,8 +92,8 @@ def same(a: str | None, b: str | None, question: Question) -> Generator[Same, An
         return False
     if question.kind is None:
         raise Unsupported(
-            "this policy compares answers, and the question does not say how; "
-            "declare its answer kind (number, math, label or text) or choose a policy without votes"
+            "this policy compares answers, but the question has no answer kind; "
+            "set it (--kind number, math, label or text), or choose a policy that does not vote"
         )
     return a == b or bool((yield Same(a, b, question.kind)))
 

@@ -32,7 +32,7 @@ def pairs(text: str, option: str, wanted: str, known: Iterable[str] | None = Non
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, sign, value = (p.strip() for p in part.partition("="))
         if not sign or not name or not value:
-            raise ConfigError(f"{option}: '{part}' is no pair; wanted {wanted}")
+            raise ConfigError(f"{option}: '{part}' is not a pair; wanted {wanted}")
         if known is not None and name not in known:
             raise ConfigError(f"{option}: unknown field '{name}'{nearest(name, known)}")
         table[name] = value

@@ -22,7 +22,7 @@ from thinkcap.dialects.known import KNOWN, MODELS
 def named(name: str) -> Dialect:
     """The dialect a user names in a configuration."""
     if name not in KNOWN:
-        raise ConfigError(f"unknown dialect '{name}'{nearest(name, list(KNOWN))}; known: {', '.join(KNOWN)}")
+        raise ConfigError(f"unknown dialect '{name}'{nearest(name, KNOWN)}")
     return KNOWN[name]
 
 

@@ -88,16 +88,19 @@ def _one_line(words: str) -> str:
     return words.replace("\n", " ")
 
 
+_OFF = {"native": "the model's own switch", "block": "an empty thought", "prompt": "words in the prompt"}
+
+
 def _dialect(card: Mapping[str, Any]) -> str:
     """The line that says how the model thinks, and how that was found."""
-    name = card["dialect"] or "without a name"
+    name = f"dialect {card['dialect']}" if card["dialect"] else "unnamed dialect"
     marks = f"{card['open_tag'] or '(nothing)'} ... {card['close_tag']}"
     levels = "".join(
         f", at {level} {level_marks['open_tag']} ... {level_marks['close_tag']}"
         for level, (level_marks, _) in card.get("by_effort", {}).items()
     )
-    found = f"  dialect {name}, found by {card['dialect_by']}: {marks}{levels}"
-    return f"{found}, thinking is turned off by {card['switch']}"
+    found = f"  {name}, found by {card['dialect_by']}: {marks}{levels}"
+    return f"{found}, thinking is turned off by {_OFF.get(card['switch'], card['switch'])}"
 
 
 async def examine(address: str, *, tokens: int = 256, timeout_s: float = 120.0, dialect: str = "") -> DoctorReport:
@@ -187,7 +190,7 @@ async def _field(probe: Probe, tokens: int) -> Finding:
     words = "inside the content, between tags" if not apart else "in " + ", ".join(places)
     counted = sum(one.reasoning_tokens is not None for one in seen)
     often = "counts" if counted == len(seen) else "sometimes counts" if counted else "does not count"
-    more = f"; usage {often} its tokens apart"
+    more = f"; usage {often} its tokens separately"
     return Finding("reasoning apart", "yes" if apart else "no", words + more)
 
 
@@ -233,7 +236,7 @@ async def _native(probe: Probe, tokens: int) -> Finding:
     thoughts = {text: await probe.stream(text, max_tokens=tokens, **probe.mode("think")) for text in _ASKED}
     text, free = max(thoughts.items(), key=lambda item: item[1].thought_pieces)
     if free.thought_pieces <= _BUDGET + 4:
-        words = f"thoughts are too short to tell: {free.thought_pieces} pieces where none is cut"
+        words = f"thoughts are too short to tell: {free.thought_pieces} pieces when uncut"
         return Finding(name, "unknown", words)
     said = []
     for field, body in _BUDGET_FIELDS.items():
@@ -249,7 +252,7 @@ async def _native(probe: Probe, tokens: int) -> Finding:
             )
         said.append(f"{field}: {seen.thought_pieces}")
     if not said:
-        return Finding(name, "no", "every known field for it is refused")
+        return Finding(name, "no", "the server refuses every known field for it")
     words = (
         f"a budget of {_BUDGET} is ignored; pieces of thought: {free.thought_pieces} without, {', '.join(said)}"
     )
@@ -260,7 +263,11 @@ async def _ids(engine: Engine) -> Finding:
     card = engine.card
     by = card.transport == "ids"
     words = "prompts and answers as ids" if by else "text only: nothing can be cut or spliced exactly"
-    more = "; the assistant's turn can be begun" if card.prefills else "; the assistant's turn cannot be begun"
+    more = (
+        "; the assistant's turn can be prefilled"
+        if card.prefills
+        else "; the assistant's turn cannot be prefilled"
+    )
     return Finding("token ids", "yes" if by else "no", words + more)
 
 
@@ -282,7 +289,9 @@ async def _prefix(engine: Engine) -> Finding:
         held += long.startswith(short.rstrip("\ufffd"))
     many = len(_ASKED)
     verdict: Capability = "yes" if held == many else "partly" if held else "no"
-    return Finding("prefix property", verdict, f"24 greedy tokens are the first of 64 in {held} of {many}")
+    return Finding(
+        "prefix property", verdict, f"24 greedy tokens are the first 24 of 64 in {held} of {many} answers"
+    )
 
 
 async def _seeds(engine: Engine) -> Finding:
@@ -296,7 +305,7 @@ async def _seeds(engine: Engine) -> Finding:
     return Finding(
         "seeds respected",
         verdict,
-        f"the same seed repeats in {same} of {many}, another differs in {other} of {many}",
+        f"the same seed repeats {same} of {many} answers, another seed changes {other} of {many}",
     )
 
 

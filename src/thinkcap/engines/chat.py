@@ -87,7 +87,7 @@ class ChatEngine:
         if begun:
             if not self.card.prefills:
                 raise Unsupported(
-                    f"'{self.card.model}' over chat does not let the assistant's turn be begun; "
+                    f"'{self.card.model}' over chat does not let thinkcap prefill the assistant's turn; "
                     f"use --nothink-by native or prompt, or a server with an ids transport"
                 )
             messages.append({"role": "assistant", "content": begun})

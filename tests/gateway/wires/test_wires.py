@@ -121,7 +121,7 @@ def test_anthropic_counts_and_errors(theirs: anthropic.Anthropic, address: str) 
     assert abs(counted - found.usage.input_tokens) <= 8
     with pytest.raises(anthropic.NotFoundError, match="no model"):
         theirs.messages.create(model="claude", max_tokens=40, messages=ASKED)
-    with pytest.raises(anthropic.BadRequestError, match="leaves no answer"):
+    with pytest.raises(anthropic.BadRequestError, match="leaves no room for an answer"):
         theirs.messages.create(
             model="pebble", max_tokens=40, messages=ASKED, thinking={"type": "enabled", "budget_tokens": 40}
         )
