@@ -172,3 +172,18 @@ def test_nothing_is_cut_where_every_budget_is_written() -> None:
     plan = planned("nothink think", (64, 512), 100)
     groups = list(order(plan, np.zeros(len(plan), dtype=np.bool_), 8, online=True))
     assert sorted(groups) == [[place] for place in range(len(plan))]
+
+
+def test_the_rows_of_a_question_lie_near_each_other_however_many_questions_there_are() -> None:
+    plan = planned("nothink think close", (64,), 10_000)
+    whole = list(chain(*order(plan, np.zeros(len(plan), dtype=np.bool_), 8)))
+    assert sorted(whole) == list(range(len(plan)))
+    first: dict[int, int] = {}
+    apart = [at - first.setdefault(place % 10_000, at) for at, place in enumerate(whole)]
+    assert max(apart) < 3000 * len(plan.ways)
+
+
+def test_long_chains_do_not_come_last_in_the_last_stretch() -> None:
+    plan = planned("think close", (64,), 2100)
+    groups = list(order(plan, np.zeros(len(plan), dtype=np.bool_), 8))
+    assert {plan[places[0]].spec.label for places in groups[-1500:]} == {"close"}

@@ -157,6 +157,7 @@ async def complete(engine: Engine, request: Request, emit: Emit | None = None) -
         extras=output.extras,
         before=output.before,
         scores=output.scores,
+        limit=output.limit,
     )
 
 

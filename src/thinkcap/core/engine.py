@@ -194,6 +194,8 @@ class Output:
     before: Span | None = None
     """What stands before the text it stopped at."""
     scores: Scores | None = None
+    limit: int = 0
+    """The budget its stored chain was generated under; 0 where none is stored that can be cut."""
 
 
 class Engine(Protocol):

@@ -181,6 +181,8 @@ class Completion:
     """Where a text of `stop_at` was met: what stands before the token it begins in."""
     scores: Scores | None = None
     """One a token, where they were asked for."""
+    limit: int = 0
+    """The budget its stored chain was generated under; 0 where none is stored that can be cut."""
 
     @property
     def charged(self) -> int:

@@ -1,7 +1,8 @@
 """What a study does next, so that its engine is full from the first second to the last.
 
 Lanes are refilled across policies and budgets, large budgets first. No lane waits for a chain that another one is
-writing as long as there is anything else to do.
+writing as long as there is anything else to do. Questions come in stretches, so that what was written for one is
+still at hand when its next row needs it.
 
     feed = Feed(plan, done, lanes=64)
     while places := feed.take(): ...; feed.give_back(places)
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise, zip_longest
 
 from thinkcap.policies.registry import PolicySpec
 from thinkcap.statistics.arrays import Bools
@@ -21,6 +22,8 @@ from thinkcap.study.plan import StudyPlan
 
 _AHEAD, _AHEAD_SHARE = 16, 0.02
 """Questions that go ahead: enough for a mean over chains whose lengths vary as much as they are long."""
+_STRETCH, _STRETCH_LANES = 1024, 4
+"""Questions of a stretch, at least; and so many a lane, so that the last stretch ends as evenly as all in one."""
 
 
 class Feed:
@@ -87,7 +90,19 @@ def order(plan: StudyPlan, done: Bools, lanes: int, *, online: bool = False) -> 
 
     chains = [ways for ways in together if cut_of(plan.ways[ways[0]][0])][:2]
     others = [ways for ways in together if ways not in chains]
-    rest = places(together, ahead, width)
+    stretches = max(1, (width - ahead) // max(_STRETCH, _STRETCH_LANES * lanes))
+    bounds = [ahead + (width - ahead) * at // stretches for at in range(stretches + 1)]
+    spans = list(pairwise(bounds))
+
+    def by_stretch() -> Iterator[list[int]]:
+        yield from places(together[:1], *spans[0])
+        for span, after in zip_longest(spans, spans[1:]):
+            # The chains of the next one first, so that there is short work beside the last chains of all.
+            if after:
+                yield from places(together[:1], *after)
+            yield from places(together[1:], *span)
+
+    rest = by_stretch()
     yield from places(chains, 0, ahead)
     # Meanwhile the chains of those ahead are written: nobody has to wait for one.
     yield from islice(rest, 2 * lanes)

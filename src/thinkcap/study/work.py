@@ -17,6 +17,7 @@ from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, EngineError
 from thinkcap.core.flow import Policy, drive
 from thinkcap.core.prompts import Prompts
+from thinkcap.core.recent import Recent
 from thinkcap.core.types import Answer, Failed, Graded, Outcome, Sampling, Verdict
 from thinkcap.grading import Grader
 from thinkcap.policies import stages
@@ -30,9 +31,10 @@ from thinkcap.study.pace import Pace
 from thinkcap.study.plan import Cell, StudyPlan
 from thinkcap.study.progress import Noting, Progress, Watcher
 from thinkcap.study.rows import make_row, steps_of
+from thinkcap.traces.whole import Whole
 
-_JUDGED = 512
-"""Answers whose verdicts are kept: as many as there are lanes, or so."""
+_JUDGED = 16 << 20
+"""Characters of the answers whose verdicts are kept: those to the questions that are worked on."""
 _Judged = tuple[Verdict, str | None, int]
 
 
@@ -85,6 +87,7 @@ class CellRunner:
                 judge=self.grader.same,
                 cap=cell.budget,
                 sampling=self._drawn[cell.seed],
+                each=self._whole,
             )
         except EngineError as err:
             return Failed(err, err.steps)
@@ -96,20 +99,23 @@ class CellRunner:
         return Graded(run, verdict, answer, level)
 
     async def _judged(self, cell: Cell, said: Answer) -> _Judged:
-        """A chain that ended says the same at every larger budget, and those rows follow each other."""
+        """A chain that ended says the same at every larger budget and to every policy."""
         case = (cell.task.name, cell.question.id, said.text, said.guess)
         known = self._known.get(case)
         if known is None:
             answer, level = stages.read(cell.question, said.text, guess=said.guess)
             gold, kind = cell.task.golds[cell.question.id], cell.question.kind or "math"
-            known = self._known[case] = (await self.grader.grade(gold, answer, kind), answer, level)
-            if len(self._known) > _JUDGED:
-                del self._known[next(iter(self._known))]
+            known = (await self.grader.grade(gold, answer, kind), answer, level)
+            self._known.keep(case, known, 1 + len(said.text or ""))
         return known
 
     @cached_property
-    def _known(self) -> dict[tuple[str, str, str | None, bool], _Judged]:
-        return {}
+    def _known(self) -> Recent[tuple[str, str, str | None, bool], _Judged]:
+        return Recent(_JUDGED)
+
+    @cached_property
+    def _whole(self) -> Whole:
+        return Whole()
 
     @cached_property
     def _spoken(self) -> Prompts:

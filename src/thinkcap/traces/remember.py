@@ -14,10 +14,11 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt, Scorer
+from thinkcap.core.recent import Recent
 from thinkcap.core.scores import Scores
 from thinkcap.core.stopping import stopped
 from thinkcap.core.thinking import Delta
@@ -25,10 +26,8 @@ from thinkcap.core.types import Ids, Question, Request, Sampling
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
 
-_KEPT = 512
-"""Texts of traces and prompts of questions that are kept: as many as there are flows at a time, or so."""
-_Key = TypeVar("_Key")
-_Kept = TypeVar("_Kept")
+_PROMPTS, _TOKENS = 4096, 1_000_000
+"""Prompts of questions, and tokens of texts, that are kept: those of the questions that are worked on."""
 
 
 class Remembering:
@@ -49,8 +48,8 @@ class Remembering:
         self._online = online
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._claimed = dict(claimed or {})
-        self._texts: dict[Ids, str] = {}
-        self._prompts: dict[tuple[object, ...], tuple[Question, Prompt]] = {}
+        self._texts: Recent[Ids, str] = Recent(_TOKENS)
+        self._prompts: Recent[tuple[object, ...], tuple[Question, Prompt]] = Recent(_PROMPTS)
 
     @property
     def card(self) -> EngineCard:
@@ -67,7 +66,7 @@ class Remembering:
         if known is None:
             # With the question itself, for an id is that of one question only as long as it lives.
             known = question, await self._engine.prompt(request)
-            _keep(self._prompts, asked, known)
+            self._prompts.keep(asked, known)
         return known[1]
 
     async def read(self, ids: Sequence[int]) -> str:
@@ -209,6 +208,7 @@ class Remembering:
             finish="stop" if cut.ended else "length",
             wall_s=trace.wall_s * len(ids) / max(1, len(trace.ids)),
             scores=cut.scores.cut(len(cut.ids), begun) if cut.scores and prompt.scored else None,
+            limit=0 if self._online else trace.limit,
         )
         if watched:
             output = await stopped(output, prompt, self.read)
@@ -221,7 +221,7 @@ class Remembering:
         text = self._texts.get(ids)
         if text is None:
             text = await self._engine.read(ids)
-            _keep(self._texts, ids, text)
+            self._texts.keep(ids, text, len(ids))
         return text
 
     async def _whole(self, key: str, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
@@ -254,13 +254,6 @@ class Remembering:
         if lock is None:
             lock = self._flights[key] = asyncio.Lock()
         return lock
-
-
-def _keep(kept: dict[_Key, _Kept], key: _Key, value: _Kept) -> None:
-    """The oldest goes where there are too many."""
-    kept[key] = value
-    if len(kept) > _KEPT:
-        del kept[next(iter(kept))]
 
 
 def _rest_of(trace: Trace, begun: int) -> Output:

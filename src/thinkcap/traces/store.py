@@ -16,7 +16,6 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from typing import Any
 
 from thinkcap.core.errors import StoreError
 from thinkcap.core.files import private_file
+from thinkcap.core.recent import Recent
 from thinkcap.traces.lock import FileLock
 from thinkcap.traces.packing import LARGEST, inflated, pack, pack_scores, unpack, unpack_scores
 from thinkcap.traces.trace import Trace
@@ -45,7 +45,8 @@ create table if not exists outputs (
 # Rows of kilobytes under random keys: in a tree ordered by key each would have a page to itself, half of it empty.
 # `bench/store.py` prints what a layout gives.
 _PAGE_BYTES = 8192
-_READ_AHEAD = 4096
+_KEPT_TOKENS = 4_000_000
+"""Of traces in memory, some 36 bytes each: those of the questions that are worked on."""
 _DAMAGE = (sqlite3.Error, zlib.error, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 """What SQLite, zlib and JSON raise where a stored value is not what was stored."""
 
@@ -77,7 +78,7 @@ class TraceStore:
         self._reading_mutex = threading.Lock()
         self._pending: list[tuple[str, tuple[Any, ...], asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
-        self._recent: OrderedDict[str, Trace] = OrderedDict()
+        self._recent: Recent[str, Trace] = Recent(_KEPT_TOKENS)
         scores = "scores" if _has_scores(connection) else "null"
         self._columns = f"ids, ended, limit_, generated, segments, wall_s, {scores}"
 
@@ -98,10 +99,7 @@ class TraceStore:
 
     def recent(self, key: str) -> Trace | None:
         """A trace that was written or read not long ago; for it nothing has to be looked up."""
-        trace = self._recent.get(key)
-        if trace is not None:
-            self._recent.move_to_end(key)
-        return trace
+        return self._recent.get(key)
 
     def get(self, key: str) -> Trace | None:
         if (known := self.recent(key)) is not None:
@@ -120,7 +118,7 @@ class TraceStore:
             scores = None if scores is not None and len(scores) < len(ids) else scores
             segments = tuple(json.loads(row[4]))
             trace = Trace(ids, bool(row[1]), int(row[2]), int(row[3]), segments, row[5], scores)
-        self._remember(key, trace)
+        self._recent.keep(key, trace, len(trace.ids))
         return trace
 
     async def put(self, key: str, trace: Trace) -> None:
@@ -132,13 +130,13 @@ class TraceStore:
                 int(trace.ended),
                 trace.limit,
                 trace.generated,
-                json.dumps(trace.segments),
+                str(list(trace.segments)),
                 pack(trace.ids),
                 trace.wall_s,
                 None if trace.scores is None else pack_scores(trace.scores),
             ),
         )
-        self._remember(key, trace)
+        self._recent.keep(key, trace, len(trace.ids))
 
     def get_output(self, key: str) -> dict[str, Any] | None:
         """What a chat transport gave, which cannot be cut: kept only so that a rerun need not ask again."""
@@ -215,7 +213,8 @@ class TraceStore:
         self._pending.append((sql, values, done))
         if self._flusher is None or self._flusher.done():
             self._flusher = asyncio.ensure_future(self._flush())
-        await asyncio.shield(done)
+        # Whoever stops waiting gives up the news, not the write.
+        await done
 
     async def _flush(self) -> None:
         """All writes that came in while the last commit ran share the next one."""
@@ -240,12 +239,6 @@ class TraceStore:
         with self._mutex, self._db:
             for sql, values, _ in batch:
                 self._db.execute(sql, values)
-
-    def _remember(self, key: str, trace: Trace) -> None:
-        self._recent[key] = trace
-        self._recent.move_to_end(key)
-        if len(self._recent) > _READ_AHEAD:
-            self._recent.popitem(last=False)
 
     def close(self) -> None:
         self._reads.close()

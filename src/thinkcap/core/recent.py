@@ -1,0 +1,44 @@
+"""What was used last is kept for whoever needs it next, as far as it fits.
+
+>>> kept: Recent[str, str] = Recent(most=5)
+>>> kept.keep("a", "two", weight=2), kept.keep("b", "four", weight=4)
+(None, None)
+>>> kept.get("a"), kept.get("b")
+(None, 'four')
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Recent(Generic[Key, Value]):
+    """Values by key, together not heavier than `most`; what was not used for longest goes first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._weight = 0
+
+    def get(self, key: Key) -> Value | None:
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        self._kept.move_to_end(key)
+        return found[0]
+
+    def keep(self, key: Key, value: Value, weight: int = 1) -> None:
+        before = self._kept.pop(key, None)
+        self._kept[key] = value, weight
+        self._weight += weight - (before[1] if before else 0)
+        while self._weight > self._most:
+            _, (_, gone) = self._kept.popitem(last=False)
+            self._weight -= gone
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._weight = 0
