@@ -12,26 +12,26 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
-class Recent(Generic[Key, Value]):
+class Recent(Generic[_Key, _Value]):
     """Values by key, together not heavier than `most`; what was not used for longest goes first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._kept: OrderedDict[_Key, tuple[_Value, int]] = OrderedDict()
         self._weight = 0
 
-    def get(self, key: Key) -> Value | None:
+    def get(self, key: _Key) -> _Value | None:
         found = self._kept.get(key)
         if found is None:
             return None
         self._kept.move_to_end(key)
         return found[0]
 
-    def keep(self, key: Key, value: Value, weight: int = 1) -> None:
+    def keep(self, key: _Key, value: _Value, weight: int = 1) -> None:
         before = self._kept.pop(key, None)
         self._kept[key] = value, weight
         self._weight += weight - (before[1] if before else 0)

@@ -31,7 +31,7 @@ from thinkcap.study.pace import Pace
 from thinkcap.study.plan import Cell, StudyPlan
 from thinkcap.study.progress import Noting, Progress, Watcher
 from thinkcap.study.rows import make_row, steps_of
-from thinkcap.traces.whole import Whole
+from thinkcap.traces.ended import EndedChains
 
 _JUDGED = 16 << 20
 """Characters of the answers whose verdicts are kept: those to the questions that are worked on."""
@@ -87,7 +87,7 @@ class CellRunner:
                 judge=self.grader.same,
                 cap=cell.budget,
                 sampling=self._drawn[cell.seed],
-                each=self._whole,
+                each=self._ended,
             )
         except EngineError as err:
             return Failed(err, err.steps)
@@ -114,8 +114,8 @@ class CellRunner:
         return Recent(_JUDGED)
 
     @cached_property
-    def _whole(self) -> Whole:
-        return Whole()
+    def _ended(self) -> EndedChains:
+        return EndedChains()
 
     @cached_property
     def _spoken(self) -> Prompts:

@@ -12,9 +12,9 @@ from thinkcap.core.complete import complete
 from thinkcap.core.engine import Emit, Output, Prompt
 from thinkcap.core.types import Completion, Question, Request, Sampling
 from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.traces.ended import EndedChains
 from thinkcap.traces.remember import Remembering
 from thinkcap.traces.store import TraceStore
-from thinkcap.traces.whole import Whole
 
 ASKED = [Question(name, ({"role": "user", "content": f"{name}: 2+3?"},), kind="number") for name in "pq"]
 requests = st.builds(
@@ -45,7 +45,7 @@ def test_it_tells_what_asking_would_give(reply: str, asked: list[Request], onlin
     async def check(folder: Path) -> None:
         plain, told = ScriptedEngine(lambda prompt: reply), ScriptedEngine(lambda prompt: reply)
         with TraceStore.open(folder / "a.sqlite", "f") as one, TraceStore.open(folder / "b.sqlite", "f") as other:
-            asking, whole = Remembering(plain, one, online=online), Whole()
+            asking, whole = Remembering(plain, one, online=online), EndedChains()
             knowing = Remembering(told, other, online=online)
             for request in asked:
                 assert timeless(await whole(knowing, request)) == timeless(await complete(asking, request))
@@ -66,7 +66,7 @@ class Counting(Remembering):
 async def test_a_chain_that_ended_is_asked_for_once(tmp_path: Path) -> None:
     bare = ScriptedEngine(lambda prompt: "<think>aab</think>5")
     with TraceStore.open(tmp_path / "t.sqlite", bare.card.fingerprint) as store:
-        engine, whole = Counting(bare, store), Whole()
+        engine, whole = Counting(bare, store), EndedChains()
         for budget in (64, 48, 40, 5, 4):
             got = await whole(engine, Request(ASKED[0], "think", budget, stage="s"))
             assert got.ended is (budget > 5)

@@ -1,6 +1,6 @@
 """A chain that ended is the same at every larger budget: it is asked for once, and its other rows are told of it.
 
-each = Whole()
+each = EndedChains()
 await drive(flow, engine, each=each)
 """
 
@@ -17,7 +17,7 @@ _TOKENS = 2_000_000
 """Of chains that are kept: those of the questions that are worked on."""
 
 
-class Whole:
+class EndedChains:
     """Answers requests in front of a `Remembering`, as `complete` does."""
 
     def __init__(self) -> None:
