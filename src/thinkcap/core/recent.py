@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 _Key = TypeVar("_Key")
@@ -38,6 +39,14 @@ class Recent(Generic[_Key, _Value]):
         while self._weight > self._most:
             _, (_, gone) = self._kept.popitem(last=False)
             self._weight -= gone
+
+    async def made(self, key: _Key, make: Callable[[], Awaitable[_Value]], weight: int = 1) -> _Value:
+        """The value that is kept, or else one that is made now."""
+        value = self.get(key)
+        if value is None:
+            value = await make()
+            self.keep(key, value, weight)
+        return value
 
     def clear(self) -> None:
         self._kept.clear()

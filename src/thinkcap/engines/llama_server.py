@@ -18,6 +18,7 @@ import msgspec
 
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled
+from thinkcap.core.recent import Recent
 from thinkcap.core.scores import TOP, Scores, Unsure
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Ids, Message, Request, Sampling
@@ -39,7 +40,7 @@ from thinkcap.engines.canary import ServedName
 from thinkcap.engines.client import Client
 from thinkcap.engines.gguf import Vocabulary
 from thinkcap.engines.speech import Speech
-from thinkcap.engines.splice import Recent, Splicer
+from thinkcap.engines.splice import Splicer
 
 HOLDS = "reasoning_budget_tokens"
 _OPTIONS = {
@@ -57,6 +58,8 @@ _OPTIONS = {
 _PENALTIES = {"presence_penalty", "frequency_penalty", "repeat_penalty"}
 _CHAT = "/v1/chat/completions"
 _ALIKE = 48
+_KEPT_TOKENS = 4_000_000
+"""Of texts that were asked for."""
 _FIELDS = ["content", "tokens", "stop_type", "stopping_word", "tokens_predicted", "truncated", "model"]
 _FIELDS += ["completion_probabilities"]
 
@@ -87,7 +90,7 @@ class LlamaServer:
         self._slots = asyncio.Semaphore(card.concurrency)
         self._speech = speech
         self._splicer = Splicer(speech, self.render, self.tokenize)
-        self._read: Recent[str] = Recent(65536)
+        self._read: Recent[Ids, str] = Recent(_KEPT_TOKENS)
         self._served = ServedName(card.model)
 
     async def prompt(self, request: Request) -> Prompt:
@@ -205,8 +208,10 @@ class LlamaServer:
         kept = tuple(i for i in ids if i not in self._ends)
         if not kept:
             return ""
-        return await self._read.get(
-            kept, lambda: self._client.post("/detokenize", {"tokens": kept}, lambda j: str(j["content"]))
+        return await self._read.made(
+            kept,
+            lambda: self._client.post("/detokenize", {"tokens": kept}, lambda j: str(j["content"])),
+            len(kept),
         )
 
     async def aclose(self) -> None:

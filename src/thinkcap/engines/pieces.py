@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from thinkcap.core.recent import Recent
 from thinkcap.core.types import Ids
-from thinkcap.engines.splice import Recent
 
 _BROKEN = "\N{REPLACEMENT CHARACTER}"
 _AT_ONCE = 1024
+_KEPT_TOKENS = 4_000_000
+"""Of texts that had to be asked for."""
 
 
 class Pieces:
@@ -28,7 +30,7 @@ class Pieces:
         self._shown = shown
         self._mark = mark
         self._known: dict[int, str] = {} if mark is None else {mark: shown}
-        self._asked: Recent[str] = Recent(65536)
+        self._asked: Recent[Ids, str] = Recent(_KEPT_TOKENS)
 
     async def text(self, ids: Ids) -> str:
         if not ids:
@@ -36,7 +38,9 @@ class Pieces:
         if self._mark is not None:
             await self._learn(tuple({i for i in ids if i not in self._known}), self._mark)
         joined = self._joined(ids)
-        return await self._asked.get(ids, lambda: self._detokenize(ids)) if joined is None else joined
+        if joined is not None:
+            return joined
+        return await self._asked.made(ids, lambda: self._detokenize(ids), len(ids))
 
     async def compared(self, ids: Ids, written: str) -> str:
         """The text of ids the server has just written; where the pieces say otherwise they are not used again."""

@@ -10,39 +10,19 @@ tokens it once wrote. The pieces are remembered, since a study asks the same que
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from thinkcap.core.engine import Prompt
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.prompts import HERE
+from thinkcap.core.recent import Recent
 from thinkcap.core.types import Ids, Message, Request, Span
 from thinkcap.engines.speech import Render, Speech
 
 Tokenize = Callable[[str, bool], Awaitable[Ids]]
 """Text in, ids out; the flag says whether the text begins the prompt (a BOS token may be due)."""
 TokenizeChat = Callable[[Sequence[Message], Mapping[str, Any]], Awaitable[Ids]]
-
-T = TypeVar("T")
-
-
-class Recent(Generic[T]):
-    """The last `size` results of an async function, by key."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._kept: OrderedDict[Hashable, T] = OrderedDict()
-
-    async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        value = await make()
-        self._kept[key] = value
-        if len(self._kept) > self._size:
-            self._kept.popitem(last=False)
-        return value
 
 
 class Splicer:
@@ -55,8 +35,8 @@ class Splicer:
         self._render = render
         self._tokenize = tokenize
         self._whole = whole
-        self._heads: Recent[tuple[Ids, ...]] = Recent(8192)
-        self._texts: Recent[Ids] = Recent(8192)
+        self._heads: Recent[Hashable, tuple[Ids, ...]] = Recent(8192)
+        self._texts: Recent[str, Ids] = Recent(8192)
 
     async def prompt(self, request: Request, body: Mapping[str, Any]) -> Prompt:
         ids, forced = await self.ids(request)
@@ -123,7 +103,7 @@ class Splicer:
             texts = text.split(HERE) if split else [text]
             return tuple([await self._tokenize(t, i == 0) for i, t in enumerate(texts)])
 
-        return await self._heads.get(key, make)
+        return await self._heads.made(key, make)
 
     async def _span(self, span: Span) -> Ids:
         return span.ids if span.ids is not None else await self._text(span.text)
@@ -131,4 +111,4 @@ class Splicer:
     async def _text(self, text: str) -> Ids:
         if not text:
             return ()
-        return await self._texts.get(text, lambda: self._tokenize(text, False))
+        return await self._texts.made(text, lambda: self._tokenize(text, False))
