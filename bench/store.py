@@ -132,7 +132,7 @@ def told(found: Mapping[str, Any]) -> str:
         f"99 of 100 within {found['lookup_p99_ms']:.2f} ms",
         "lookups of what is not there": f"{found['absent_lookups_per_s']:,} a second",
         "written": f"{found['writes_per_s']:,} a second, {_BATCH} flows at once, each on disk when it returns",
-        "counted and summed": f"{found['contents_s']:.1f} s (`thinkcap traces`)",
+        "counted and summed": f"{found['contents_s']:.1f} s (`thinkcap traces show`)",
     }
     head = f"| {found['traces']:,} traces of {found['tokens']:,} tokens, vocabulary {found['vocabulary']:,} | |"
     return "\n".join([head, "|---|---|", *(f"| {what} | {value} |" for what, value in rows.items())])

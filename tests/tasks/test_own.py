@@ -118,7 +118,7 @@ def test_a_csv_nobody_prepared(tmp_path: Path) -> None:
     assert dict(task.facts["0"]) == {"Nr": "1", "Subject": "adding", "notes": "easy"}
     assert task.note == (
         "export.csv: question in 'Prompt', gold in 'Target', groups by 'Subject'; "
-        "kind number (guessed; --kind says otherwise)"
+        "kind number (guessed; use --kind to change it)"
     )
     check(task)
 

@@ -39,10 +39,10 @@ def close(
         0                                 cap - reserve   cap
         |thought .........................|</think>answer |
 
-    The answer's share is kept from the start, so the cap never ends in silence; the turn continues, so nothing is
+    The answer's share is reserved from the start, so there is always an answer; the turn continues, so nothing is
     generated twice. s1 and the native budgets of vLLM and llama.cpp do the same.
-    Use it first: it needs no second prompt and no answer kind, and it is what the gateway does without a profile.
-    `reserve` pays for the forced tokens too (an eighth of the cap, at least 32 if that fits); `sentence` is said
+    Use it first: it needs no second prompt and no answer kind. Without a profile the gateway uses it too.
+    `reserve` also pays for the forced tokens (an eighth of the cap, at least 32 if that fits). `sentence` is said
     at the end of the closed thought, in the model's own voice and at the reserve's cost: a text in quotes, or
     `qwen`, `vllm`, `llamacpp` for the one those makers advise, or `placebo` for one that says nothing about time.
     """

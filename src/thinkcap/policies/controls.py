@@ -80,7 +80,7 @@ def placebo(
         0                                      7/8 cap    cap
         |thought about another question .......|answer pass|
 
-    It measures what any text of that length is worth. A study supplies the other question; the options are those
+    It measures what any text of that length is worth. The study supplies the other question; the options are those
     of `split`.
     Use it in a study: a method that gains over its placebo uses what the trace says. Not for serving.
     """

@@ -1,5 +1,5 @@
-"""What each method does, in the words of its own docstring: the one text behind `thinkcap policies`, the report's
-tooltips and docs/methods.md.
+"""What each method does, in the words of its own docstring: the one text behind `thinkcap policies`, the help of
+`thinkcap study`, the report's tooltips and docs/methods.md.
 
 >>> about("nothink").summary
 'Answer at once, without thinking.'
@@ -20,12 +20,13 @@ _SUPPLIED = ("prompts", "question")
 _PAGE = """\
 # The methods
 
-Each method is a way to spend a cap of tokens on one question. In the pictures the line above counts tokens from
-0 to the cap; a `|` begins a stage, and dots are text that the cap may cut. `thinkcap policies NAME` prints the
-same text with the options and their defaults; a method with options is written `iris(first=64,answer=32)`.
-Every method that thinks takes `effort` too, a level of the model's own where it has some: `think(effort=low)`.
-`thinkcap study --policy all` runs and compares them all. The last four are controls: they belong in a study, not
-in a gateway.
+Each method is a way to spend a cap of tokens on one question. In the pictures, the top line counts tokens from
+0 to the cap, a `|` begins a stage, and dots are text that the cap may cut. `thinkcap policies NAME` prints the
+same text with the options and their defaults. A method with options is written `iris(first=64,answer=32)`.
+Every method but `nothink` also takes `effort`, if the model has levels of it: `think(effort=low)`.
+`thinkcap study --policy all` compares the methods up to `auto` and the controls, `--policy rivals` those from
+`native` to `estimate`, which come from elsewhere ([rivals](rivals.md)). The last four are controls: they belong
+in a study, not in a gateway.
 
 This page is written by `thinkcap policies --markdown`.
 """

@@ -29,7 +29,7 @@ def mrsd(
                     round 1      round 2      round 3
 
     A finished thought does not end the loop; agreement does. Without it the majority decides, then the latest.
-    Use it where thousands of tokens are at hand and a right answer is worth them; small caps starve each round.
+    Use it where thousands of tokens are available and a right answer is worth them; small caps starve each round.
     `first` is a quarter of the cap; `rounds` (3) share the rest, a quarter of each for its `answer` and
     what remains to `think`.
     """

@@ -29,7 +29,7 @@ def settle(
         |thought.(trial).(trial).(trial) ................ |</think>answer |   else
 
     A trial a sentence nearly doubles the cost of a thought, which only shows when trials are charged.
-    Use it to compare with; on hard questions it stops too soon. It needs an answer kind.
+    Use it for comparison; on hard questions it stops too soon. It needs an answer kind.
     `last` equal answers (10, the authors') at every `at`: sentence, line, paragraph, or a text of your own (which
     the trial does not see); none before `least` tokens. `trial` tokens each (12). `lead` and `finish` as in
     `sure`, `answer` as in `close`.

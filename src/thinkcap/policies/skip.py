@@ -12,7 +12,7 @@ DONE = "Okay, I think I have finished thinking."
 
 
 def skip(question: Question, cap: int, *, thought: str = DONE, prompts: Prompts = PROMPTS) -> Flow:
-    """Put a finished dummy thought into the model's mouth, and let it answer (NoThinking).
+    """Start the model's turn with a finished dummy thought, and let it answer (NoThinking).
 
         0                                                        cap
         |<think>Okay, I think I have finished thinking.</think>answer |

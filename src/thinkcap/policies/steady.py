@@ -28,7 +28,7 @@ def steady(
         |thought |1 token |1 token |1 token steady: answer                  stops early
         |thought |1 token |1 token |1 token ............. |</think>answer |   else
 
-    At every paragraph end the thought is closed for one token, whose entropy is looked at and which is taken back.
+    At every paragraph end the thought is closed for one token; its entropy is measured, and it is taken back.
     Use it where thoughts have many paragraphs; a steady entropy says that the answer stays, not that it is right.
     It stops when the moving variance of the entropy (in nats, at temperature 1) falls `below` 1e-4, `rate` (0.2)
     the weight of the newest, after `warm` looks (20). `at`, `lead` as in `settle`, `answer` as in `close`.

@@ -28,9 +28,9 @@ def town(
                      |thought ..................|answer   |   it did not: think with the rest
 
     A first try that does not fit its budget is a sign of a hard question.
-    Use it for mixed traffic in which most questions are easy; hard ones pay for the probe in vain.
+    Use it for mixed traffic in which most questions are easy; hard ones pay for a wasted probe.
     `first` is the probe's budget (a quarter of the cap), `second` that of thinking (the rest); `pipeline` says
-    how a cut thought is read, as in `think`.
+    how a cut thought is read, as in `think`, but is `heuristic` by default.
     """
     (first,) = stages.shares(cap, first, default=(0.25,))
     quick = yield from ask(stages.probe(question, first))

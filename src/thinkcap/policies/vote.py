@@ -27,7 +27,7 @@ def vote(
         0                                                 cap
         |sample 1 |sample 2 |sample 3 |sample 4 |sample 5 |   in parallel, an equal share each
 
-    Answers are compared by the grader, so 1/2 and 0.5 are one vote; a tie goes to the earliest sample.
+    The grader compares answers, so 1/2 and 0.5 are the same vote; a tie goes to the earliest sample.
     Use it with short answers without thinking, where single answers are noisy. It needs an answer kind.
     `samples` (5) of `each` tokens (an equal share) at `temperature` and `top_p`, in `mode` (nothink).
     """

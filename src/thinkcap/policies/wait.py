@@ -21,7 +21,7 @@ def wait(
         0                                                cap - answer   cap
         |thought ..........Wait|thought ................|</think>answer |
 
-    The mark that ends the thought is taken back, a word of ours follows, and the model thinks on in the same turn.
+    The mark that ends the thought is removed, `word` follows, and the model thinks on in the same turn.
     Use it where the model stops too early and tokens are left; it may also talk the model out of a right answer.
     At most `times` extensions (1; the authors tried 1 to 6) by `word`, written as it is; `answer` tokens
     are kept for the answer (an eighth of the cap, at least 32 if that fits).

@@ -37,7 +37,7 @@ def weighted_vote(
         0                   share                         cap
         |s1 |s2 |s3 |s4 |s5 |other .......................|   a vote each, `weight` votes for other
 
-    Both parts are always paid. The weight must be chosen on other questions than those reported.
+    Both parts are always paid for. The weight must be chosen on other questions than those reported.
     Use it where votes and the stronger method fail on different questions.
     The answer of `other` (IRIS) counts as `weight` samples (2); `share` of the cap (half) is for the samples.
     `samples`, `each`, `temperature` and `top_p` are those of `vote`.

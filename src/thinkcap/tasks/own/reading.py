@@ -247,5 +247,5 @@ def _note(path: Path, roles: Columns, told: Sequence[GoldForm], guess: bool) -> 
         said.append(f"options in '{roles.choices or ', '.join(column for _, column in roles.options)}'")
     if roles.group:
         said.append(f"groups by '{roles.group}'")
-    how = " (guessed; --kind says otherwise)" if guess else ""
+    how = " (guessed; use --kind to change it)" if guess else ""
     return f"{path.name}: {', '.join(said)}; kind {', '.join(kinds)}{how}"
