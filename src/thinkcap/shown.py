@@ -20,8 +20,8 @@ FEW = 5
 """Up to so many policies a table by cap is easier to read."""
 BASELINES = ("nothink", "think")
 _TESTS = (
-    "+ better, - worse, = not told apart (exact McNemar, Holm over all comparisons of the study); "
-    "a:b is only this method right : only the other"
+    "+ better, - worse, = no clear difference (exact McNemar, Holm over all comparisons of the study); "
+    "a:b: questions that only this method got right, and only the other"
 )
 
 
@@ -158,7 +158,10 @@ def methods(cells: Sequence[Mapping[str, Any]], made: Sequence[Mapping[str, Any]
     if shared:
         lines = [f"{c['first']} against {c['second']}: {against(made, c['first'], c['second'])}" for c in shared]
         blocks.append("\n".join(["same stages, other caps", *lines]))
-    return [*blocks, f"tokens: mean charged of an answer; re-read: trace tokens read again as prompt\n{_TESTS}"]
+    return [
+        *blocks,
+        f"tokens: mean tokens charged per answer; re-read: mean trace tokens read again as prompt\n{_TESTS}",
+    ]
 
 
 def against(made: Sequence[Mapping[str, Any]], first: str, second: str) -> str:

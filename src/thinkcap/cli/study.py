@@ -49,7 +49,7 @@ class _Explained(click.Command):
     "--policy",
     "policies",
     shell_complete=completing.policies,
-    help="Policies: a,b(option=value), all (every method below but the rivals) or rivals (from native to estimate).",
+    help="Policies: a,b(option=value), all (those below but the rivals) or rivals (from native to estimate).",
 )
 @click.option("--budgets", help="Token budgets: 64,128,256, or 64:1024:64 for from:to:step.")
 @click.option(

@@ -31,8 +31,8 @@ def show(run: Path) -> None:
     say(f"model      {one_line(found.fingerprint)}")
     say(f"traces     {found.traces:,} ({found.ended:,} ended), chat answers {found.outputs:,}")
     say(f"tokens     {found.tokens:,} stored, {found.generated:,} generated")
-    say(f"size       {found.bytes:,} bytes, {found.bytes / max(1, found.traces + found.outputs):,.0f} a trace")
-    say(f"generated  in {found.wall_s:,.1f} s of waiting, all flows together")
+    say(f"size       {found.bytes:,} bytes, {found.bytes / max(1, found.traces + found.outputs):,.0f} per trace")
+    say(f"waited     {found.wall_s:,.1f} s, summed over all flows")
 
 
 @command.command(name="export", context_settings=_HELP)

@@ -131,7 +131,7 @@ def beside(table: Table, published: Published) -> Table:
     for row in table.rows:
         match = next((printed for printed in rows if _same(row, printed)), None)
         made.append(replace(row, cells=(*row.cells, *(_figure(match, c.name) for c in shared))))
-    note = "published: figures of the named file as they stand there, where model, task, method and budgets agree"
+    note = "published: figures from the named file, where model, task, method and budgets agree"
     notes = [*table.notes, note]
     if any(c.name == "ended" for c in shared):
         notes.append("published stop rates count answers shorter than 0.95 of the cap, so they lie below `ended`")

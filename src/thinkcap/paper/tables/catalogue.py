@@ -62,7 +62,7 @@ TABLES: Mapping[str, PaperTable] = {
         _on(_8B, _GSM),
     ),
     "compute-matched": PaperTable(
-        TableShape("All methods by what they cost", methods.METHODS, refinement.by_cost), _on("", _MATH)
+        TableShape("All methods by cost", methods.METHODS, refinement.by_cost), _on("", _MATH)
     ),
     "full-8b-200": PaperTable(
         _modes("Both modes, pilot of the first 200 questions"), _on(_8B, _GSM, 32, 64, 128, 256, 512, first=200)
@@ -116,7 +116,7 @@ TABLES: Mapping[str, PaperTable] = {
     "main-results": PaperTable(TableShape("Main results", methods.METHODS, refinement.main)),
     "token-utilization": PaperTable(TableShape("How much of the cap is used", scale.USED, scale.used)),
     "efficiency-frontier": PaperTable(
-        TableShape("The least budget at which thinking is right", effort.TIERS, effort.tiers),
+        TableShape("The smallest budget at which thinking is right", effort.TIERS, effort.tiers),
         _on(_8B, _GSM, 128, 256, 512),
     ),
     "model-size-scaling": PaperTable(TableShape("The tax by model", scale.SIZES, overall=scale.sizes)),
@@ -134,7 +134,9 @@ def make(name: str, material: Material) -> Table:
     found, meant = of_subject(material, entry.subject)
     said = entry.subject.said
     pool = joined(found, entry.pool) if entry.pool else None
-    notes = [f"these records hold nothing of {said}; the table shows what they hold"] if said and not meant else []
+    notes = (
+        [f"these records hold nothing for {said}; the table shows what they hold"] if said and not meant else []
+    )
     return fill(
         name,
         entry.shape,

@@ -15,9 +15,9 @@ def tiers(subject: Subject) -> Any:
     """Questions by the least cap at which thinking is right."""
     found = subject.found.frontier
     if found is None:
-        raise NotDrawn("thinking at two budgets or more, on the same questions")
+        raise NotDrawn("thinking at two or more budgets, on the same questions")
     named = [(str(b), k) for b, k in found.by_budget.items() if b] + [("none", found.by_budget[0])]
-    figure, axes = new(subject.title, "least cap at which thinking is right", "questions, %")
+    figure, axes = new(subject.title, "smallest cap at which thinking is right", "questions, %")
     colours = [SKY] * (len(named) - 1) + [VERMILLION]
     hatches = [""] * (len(named) - 1) + ["//"]
     shares = [100 * k / found.n for _, k in named]

@@ -13,7 +13,7 @@ from thinkcap.statistics.hazard import FEW, HazardBin
 def survival(subject: Subject) -> Any:
     """Kaplan-Meier of chain lengths with its band; crosses mark where chains were cut, not where they ended."""
     if subject.found.lengths is None or len(subject.found.lengths.curve.lengths) == 0:
-        raise NotDrawn("no thinking arm tells which chains ended, or none did")
+        raise NotDrawn("no thinking arm says which chains ended, or none did")
     curve = subject.found.lengths.curve
     figure, axes = new(subject.title, "tokens", "chains longer than this, %")
     x = [0.0, *curve.lengths.tolist(), float(curve.last or 0)]
@@ -50,9 +50,9 @@ def hazard(subject: Subject) -> Any:
     """The chance per 100 tokens that a chain which has come this far ends, with bands and the falling fit."""
     rate = subject.found.lengths.hazard if subject.found.lengths else None
     if rate is None:
-        raise NotDrawn("no thinking arm tells which chains ended, or none did")
+        raise NotDrawn("no thinking arm says which chains ended, or none did")
     known = [(b, fit) for b, fit in zip(rate.bins, rate.isotonic, strict=True) if b.per_token is not None]
-    figure, axes = new(subject.title, "tokens so far", "chance to end at the next token, %")
+    figure, axes = new(subject.title, "tokens so far", "chance of ending at the next token, %")
     top = 100 * rate.ceiling
     _bars(axes, [b for b, _ in known if b.at_risk >= FEW], {"color": BLUE, "markersize": 4, "linewidth": 1.2})
     few = [b for b, _ in known if b.at_risk < FEW]

@@ -43,7 +43,7 @@ def recovered(subject: Subject) -> Any:
     found = subject.found.splitting.extractions
     if not found:
         raise NotDrawn("a cascade with an answer pass (iris) and one without (town) under the same cap")
-    title = f"{subject.title}: what splitting recovers (points of all)"
+    title = f"{subject.title}: what splitting recovers (points)"
     figure, axes = new(title, y="right among cut chains, %")
     places = range(len(found))
     left, right = ([p + shift for p in places] for shift in (-0.2, 0.2))
@@ -73,7 +73,7 @@ def agreement(subject: Subject) -> Any:
             drawn.append((vote, other, gate(both[0].extra["agree"], both[0].right, both[1].right, threshold=3)))
     if not drawn:
         raise NotDrawn("vote and iris (or iris_plus) under the same cap")
-    figure, axes = new(f"{subject.title}: by how many of the votes agree", y="right, %")
+    figure, axes = new(f"{subject.title}: accuracy by number of agreeing votes", y="right, %")
     labels: list[tuple[float, str]] = []
     place = 0.0
     for vote, other, found in drawn:

@@ -29,7 +29,7 @@ def levels(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
 
 
 TIME = columns(
-    "method, cap: count, n: count, timed: count, seconds: share, median: share, 95 of 100 within: share, "
+    "method, cap: count, n: count, timed: count, seconds: share, median: share, 95th percentile: share, "
     "ms per token: number"
 )
 
@@ -57,12 +57,12 @@ TIERS = columns("category, least budget, count: count, share: percent, cumulativ
 
 
 def tiers(group: ModelTask, chosen: ShownBudgets = ()) -> list[TableRow]:
-    """The least budget at which thinking is right, and the oracle's mean cap, unsolved ones charged or skipped."""
+    """The smallest budget at which thinking is right, and an oracle's mean cap, unsolved ones charged or not."""
     series = group.series("think")
     kept = [b for b in budgets(chosen, series) if b in series]
     both = same_questions(*(series[b] for b in kept)) if len(kept) > 1 else None
     if both is None:
-        return [not_run(TIERS, "think at two budgets or more, on the same questions")]
+        return [not_run(TIERS, "think at two or more budgets, on the same questions")]
     found = frontier(kept, np.stack([a.right for a in both], axis=1))
     names = ("easy", "medium", "hard") if len(kept) == 3 else tuple(f"tier {i + 1}" for i in range(len(kept)))
     arms, rows, total = tuple(both), [], 0

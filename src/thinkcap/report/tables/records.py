@@ -30,7 +30,7 @@ def stopping(every: Sequence[ModelTask], chosen: ShownBudgets = ()) -> list[Tabl
                     cells = (group.model or "not stored", group.task or "not stored", arm.name, criterion, arm.n)
                     key = {"model": group.model, "criterion": criterion, "config": arm.name}
                     rows.append(TableRow((*cells, parts.ended, parts.ended_share, a, b, apart), key, (arm,)))
-    return rows or [not_run(ORACLE, "no arm tells which answers ended")]
+    return rows or [not_run(ORACLE, "no arm says which answers ended")]
 
 
 def _events(arm: Arm) -> dict[str, Bools]:

@@ -31,11 +31,11 @@ TABLES: Mapping[str, TableShape] = {
     "both-modes": TableShape("Both modes by budget", modes.SWEEP, modes.sweep),
     "loss-by-budget": TableShape("Thinking against no thinking, paired", modes.GAPS, modes.gaps),
     "loss-by-cause": TableShape("Accuracy from its parts, and the loss by cause", modes.CAUSES, modes.causes),
-    "methods": TableShape("All methods by what they cost", methods.METHODS, methods.listed),
+    "methods": TableShape("All methods by cost", methods.METHODS, methods.listed),
     "comparisons": TableShape("Methods compared on the same questions", methods.COMPARED, methods.compared),
     "by-level": TableShape("Accuracy by difficulty or group", effort.LEVELS, effort.levels),
     "wall-time": TableShape("How long answers take", effort.TIME, effort.times),
-    "least-budget": TableShape("The least budget at which thinking is right", effort.TIERS, effort.tiers),
+    "least-budget": TableShape("The smallest budget at which thinking is right", effort.TIERS, effort.tiers),
     "chain-ends": TableShape(
         "A chain that ended as a sign of a right answer", records.ORACLE, overall=records.stopping
     ),
