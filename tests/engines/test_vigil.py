@@ -91,7 +91,7 @@ async def test_a_server_that_answers_a_question_is_waited_for() -> None:
     asked = Asked()
     vigil = Vigil(SOON_S, asked)
     waited = False
-    async with vigil.waiting():
+    with vigil.waiting():
         await comes(lambda: asked.questions >= 3)
         waited = True
     vigil.close()
@@ -103,7 +103,7 @@ async def test_however_many_wait_it_is_asked_once_at_a_time() -> None:
     vigil = Vigil(SOON_S, asked)
 
     async def wait() -> None:
-        async with vigil.waiting():
+        with vigil.waiting():
             await comes(lambda: asked.questions >= 3)
 
     await asyncio.gather(*(wait() for _ in range(20)))
@@ -115,7 +115,7 @@ async def test_however_many_wait_it_is_asked_once_at_a_time() -> None:
 async def test_who_hears_of_the_server_asks_nothing() -> None:
     asked = Asked()
     vigil = Vigil(SOON_S, asked)
-    async with vigil.waiting():
+    with vigil.waiting():
         for _ in range(20):
             vigil.heard()
             await asyncio.sleep(0)

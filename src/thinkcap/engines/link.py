@@ -10,9 +10,10 @@ refused, since none was asked for. Trying again, here or elsewhere, is the clien
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import TypeVar
@@ -21,6 +22,7 @@ import aiohttp
 
 from thinkcap.core.errors import EngineError, EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
 from thinkcap.engines.call_context import CALL_CONTEXT, passed_on
+from thinkcap.engines.deadlines import Deadlines
 from thinkcap.engines.masking import Mask, sentence
 from thinkcap.engines.retry import RetryPolicy
 from thinkcap.engines.sse import EventReader, EventTooLarge
@@ -62,21 +64,24 @@ class Link:
             auto_decompress=False,
             max_line_size=_HEAD_BYTES,
             max_field_size=_HEAD_BYTES,
+            # The rest is bounded by deadlines of ours, which cost less.
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=retry.connect_s),
         )
-
+        self._deadlines = Deadlines()
         self._vigil: Vigil | None = None
 
     async def aclose(self) -> None:
         if self._vigil is not None:
             self._vigil.close()
+        self._deadlines.close()
         await self._session.close()
 
     async def whole(
         self, method: str, path: str, body: bytes | None, left_s: float, read: Callable[[bytes], T]
     ) -> T:
-        with _OneCall(self, path):
-            async with self._patience(path):
-                response = await self._begun(method, path, body, left_s)
+        with _OneCall(self, path), self._deadlines.within(left_s):
+            with self._patience(path):
+                response = await self._begun(method, path, body)
             try:
                 raw = await self._read(path, response)
             finally:
@@ -88,8 +93,8 @@ class Link:
 
     async def forward(self, path: str, body: bytes, content_type: str, left_s: float) -> tuple[int, str, bytes]:
         """As it is; status, content type and body come back."""
-        with _OneCall(self, path):
-            response = await self._begun("POST", path, body, left_s, content_type=content_type)
+        with _OneCall(self, path), self._deadlines.within(left_s):
+            response = await self._begun("POST", path, body, content_type)
             try:
                 kind = response.headers.get("Content-Type", "application/octet-stream")
                 return response.status, kind, await self._read(path, response)
@@ -99,12 +104,14 @@ class Link:
     async def events(self, path: str, body: bytes, left_s: float) -> AsyncGenerator[list[bytes], None]:
         """The data of the events, as they come."""
         response: aiohttp.ClientResponse | None = None
+        until = time.monotonic() + left_s
         try:
             with _OneCall(self, path):
-                async with asyncio.timeout(min(self._retry.first_byte_s, left_s)):
-                    response = await self._begun("POST", path, body, left_s, self._retry.first_byte_s)
+                with self._deadlines.within(min(self._retry.first_byte_s, left_s)):
+                    response = await self._begun("POST", path, body)
                 reader, size, idle, begun = EventReader(), 0, 0, False
-                while not reader.done and (held := await response.content.readany()):
+                silence_s = self._retry.first_byte_s
+                while not reader.done and (held := await self._piece(response, silence_s, until)):
                     if self._vigil is not None:
                         self._vigil.heard()
                     for chunk in _a_little_at_a_time(held):
@@ -116,9 +123,7 @@ class Link:
                                 path, f"a stream of more than {STREAM_BYTES} bytes, or of no events"
                             )
                         if batch:
-                            if not begun:
-                                begun = True
-                                _wait_at_most(response, self._retry.between_bytes_s)
+                            begun, silence_s = True, self._retry.between_bytes_s
                             yield batch
                         if reader.done:
                             break
@@ -133,26 +138,22 @@ class Link:
             if response is not None:
                 response.close()
 
-    async def _begun(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        left_s: float,
-        silence_s: float | None = None,
-        content_type: str | None = None,
-    ) -> aiohttp.ClientResponse:
-        """The answer's head; anything but success is a refusal in the server's words.
+    async def _piece(self, response: aiohttp.ClientResponse, silence_s: float, until: float = math.inf) -> bytes:
+        """What comes next; the server alone is waited for, never who takes the pieces."""
+        left_s = until - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        if response.content.is_eof():
+            return await response.content.readany()
+        with self._deadlines.within(min(silence_s, left_s)):
+            return await response.content.readany()
 
-        `silence_s` bounds the wait for each piece by the connection's own clock; ours costs more than a read.
-        """
+    async def _begun(
+        self, method: str, path: str, body: bytes | None, content_type: str | None = None
+    ) -> aiohttp.ClientResponse:
+        """The answer's head; anything but success is a refusal in the server's words."""
         response = await self._session.request(
-            method,
-            self.base + path,
-            data=body,
-            headers=passed_on(content_type),
-            timeout=aiohttp.ClientTimeout(total=left_s, sock_connect=self._retry.connect_s, sock_read=silence_s),
-            allow_redirects=False,
+            method, self.base + path, data=body, headers=passed_on(content_type), allow_redirects=False
         )
         if not 200 <= response.status < 300:
             try:
@@ -166,7 +167,7 @@ class Link:
             raise self.garbled(path, f"an answer compressed as {encoding!r}, which nobody asked for")
         return response
 
-    def _patience(self, path: str) -> AbstractAsyncContextManager[None]:
+    def _patience(self, path: str) -> AbstractContextManager[None]:
         """How long the head of a whole answer is waited for, where not to the end of its time."""
         after_s = self._retry.asks_after_s
         if after_s is None or not path.endswith(_GENERATES):
@@ -192,11 +193,9 @@ class Link:
         """To its end; once it has begun, a whole answer is bytes on their way, and those do not pause for long."""
         if self._vigil is not None:
             self._vigil.heard()
-        if not response.content.is_eof():
-            _wait_at_most(response, self._retry.between_bytes_s)
         parts: list[bytes] = []
         size = 0
-        while chunk := await response.content.readany():
+        while chunk := await self._piece(response, self._retry.between_bytes_s):
             parts.append(chunk)
             size += len(chunk)
             if size > ANSWER_BYTES:
@@ -293,14 +292,6 @@ class _OneCall:
             self._context.told(self._link.base, time.perf_counter() - self._began, ours or error)
         if ours is not None:
             raise ours from error
-
-
-def _wait_at_most(response: aiohttp.ClientResponse, silence_s: float) -> None:
-    connection = response.connection
-    # An answer that has come to its end has no connection any more.
-    if connection is not None and connection.protocol is not None:
-        connection.protocol.read_timeout = silence_s
-        connection.protocol.start_timeout()
 
 
 def _a_little_at_a_time(held: bytes) -> Sequence[bytes]:

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.engines.fleet import routed
 from thinkcap.gateway import replies
-from thinkcap.gateway.admission.limits import Headers, Slot, read_body
+from thinkcap.gateway.admission.limits import Headers, Slot
 from thinkcap.gateway.admission.quota import Holder, Quota, Reserved
 from thinkcap.gateway.answering import job
 from thinkcap.gateway.answering.json_answers import held
@@ -44,7 +44,6 @@ from thinkcap.gateway.wires.retold import retold, retold_stream
 
 log = logging.getLogger("thinkcap.gateway")
 
-_WATCHED_AFTER_S = 0.02
 _COMMENT = b":"
 _SSE: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -113,7 +112,7 @@ class Gateway:
         try:
             holder = service.authorise(scope["headers"])
             visit.key = holder.name
-            body = await read_body(scope, receive, config.body_limit_bytes, config.arrival_timeout_s)
+            body = await service.body(scope, receive)
             call = wire.read(body, config.forward_unknown)
             served, forced = service.models.find(call.model)
             self._check(call, served)
@@ -123,7 +122,7 @@ class Gateway:
             return
         visit.model, visit.upstream_model = served.name, served.engine.card.model
         visit.stream, visit.choices = call.stream, call.n
-        async with _cancel_on_disconnect(receive, response, self.metrics):
+        with _cancel_on_disconnect(receive, response, service):
             await self._guarded(call, served, forced, holder, response)
 
     def takes(self, path: str, body: bytes) -> bool:
@@ -175,14 +174,14 @@ class Gateway:
             async with (
                 Reserved(self.service.quota, holder, call.n * cap) as reserved,
                 Slot(self.service.admission, calls),
-                asyncio.timeout(config.request_timeout_s),
             ):
                 reserved.begin(response)
-                if served.fleet is None:
-                    await self._answer(call, served, forced, choice, response)
-                else:
-                    with routed(route_of(call, cap)):
+                with self.service.deadlines.within(config.request_timeout_s):
+                    if served.fleet is None:
                         await self._answer(call, served, forced, choice, response)
+                    else:
+                        with routed(route_of(call, cap)):
+                            await self._answer(call, served, forced, choice, response)
         except TimeoutError:
             await response.refuse(late(config.request_timeout_s))
         except Exception as err:
@@ -360,37 +359,39 @@ def _noted(visit: Visit, send: Send) -> Send:
 class _cancel_on_disconnect:  # noqa: N801 - used as a verb
     """Cancels what is inside as soon as the client hangs up, and with it the work upstream."""
 
-    __slots__ = ("_gone", "_metrics", "_receive", "_response", "_soon", "_task", "_watcher")
+    __slots__ = ("_gone", "_receive", "_response", "_service", "_task", "_watcher")
 
-    def __init__(self, receive: Receive, response: _Response, metrics: Metrics) -> None:
+    seconds = 0.02
+    """A task for every request costs more than most of what follows; answers that take longer pay it easily."""
+
+    def __init__(self, receive: Receive, response: _Response, service: Service) -> None:
         self._receive = receive
         self._response = response
-        self._metrics = metrics
+        self._service = service
         self._gone = False
 
-    async def __aenter__(self) -> None:
+    def __enter__(self) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._task = task
         self._watcher: asyncio.Future[MutableMapping[str, Any]] | None = None
-        # A task for every request costs more than most of what follows; answers that take longer pay it easily.
-        self._soon = asyncio.get_running_loop().call_later(_WATCHED_AFTER_S, self._watch)
+        self._service.watched.begin(self)
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         self._response.done = True
-        self._soon.cancel()
+        self._service.watched.end(self)
         if self._watcher is not None:
             self._watcher.cancel()
         if not self._gone or not isinstance(error, asyncio.CancelledError):
             return False
         self._task.uncancel()
-        self._metrics.disconnects.inc()
+        self._service.metrics.disconnects.add()
         self._response.visit.status = LEFT
         return True
 
-    def _watch(self) -> None:
+    def due(self) -> None:
         self._watcher = asyncio.ensure_future(self._receive())
         self._watcher.add_done_callback(self._left)
 

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.engines.fleet import Route, routed
-from thinkcap.gateway.admission.limits import Slot, read_body
+from thinkcap.gateway.admission.limits import Slot
 from thinkcap.gateway.admission.quota import Holder
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
 from thinkcap.gateway.replies import DONE, encode
@@ -54,9 +54,7 @@ class CompletionRequest(Struct):
 
 async def answered(request: Request, service: Service, holder: Holder) -> Response:
     config = service.config
-    raw = decoded(
-        await read_body(request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s)
-    )
+    raw = decoded(await service.body(request.scope, request.receive))
     asked = converted(CompletionRequest, raw)
     served, forced = service.models.find(asked.model)
     if served.relay is None or forced is not None:

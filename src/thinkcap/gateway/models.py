@@ -277,7 +277,7 @@ async def _relay(
         key_for(model),
         _retry(config),
         connections=0,
-        on_retry=metrics.retries.inc,
+        on_retry=metrics.retries.add,
         fleet=fleet,
     )
     return Relay(client, address.path, card.model, name, found, metrics, config.temperature)

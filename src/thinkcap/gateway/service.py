@@ -10,13 +10,17 @@ import asyncio
 import time
 from typing import Any
 
+from starlette.types import Receive, Scope
+
 from thinkcap.core.types import Kind
+from thinkcap.engines.deadlines import Deadlines
 from thinkcap.gateway.admission.auth import Keys
-from thinkcap.gateway.admission.limits import LOOPBACK, Admission, Headers, check_host, check_origin
+from thinkcap.gateway.admission.limits import LOOPBACK, Admission, Headers, check_host, check_origin, read_body
 from thinkcap.gateway.admission.quota import Holder, LocalQuota, Quota
 from thinkcap.gateway.admission.shared_quota import SharedQuota
 from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.models import Models, is_ready
+from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.gateway.telemetry.visits import open_visits
 
@@ -37,6 +41,9 @@ class Service:
         self.draining = False
         self.judge = LateGrader()
         self.readiness = Readiness(models)
+        self.deadlines = Deadlines()
+        self.watched = Deadlines()
+        """Apart: these are short, and would have the timer of the long ones ring all the time."""
         self.admission = Admission(config.concurrency or models.concurrency, config.queue)
         self._hosts = _hosts(config)
         self._own = LOOPBACK | {config.host.lower()} | {host.lower() for host in config.hosts}
@@ -53,6 +60,17 @@ class Service:
         if not self.keys:
             check_origin(headers, self.config.origins, self._own)
         return holder
+
+    async def body(self, scope: Scope, receive: Receive) -> bytes:
+        """Whole, and not too large; a client that takes too long to send it is refused."""
+        limit_s = self.config.arrival_timeout_s
+        try:
+            with self.deadlines.within(limit_s):
+                return await read_body(scope, receive, self.config.body_limit_bytes)
+        except TimeoutError:
+            raise Refusal(
+                f"the body did not arrive within {limit_s:g} s", status=408, code="request_timeout"
+            ) from None
 
 
 def open_quota(redis: str | None) -> Quota:

@@ -102,29 +102,23 @@ class Slot:
         self._admission.leave(self._entered)
 
 
-async def read_body(scope: Scope, receive: Receive, most: int, timeout_s: float) -> bytes:
-    """The whole body, unless it is too large or too slow; a client that left has no body."""
+async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
+    """The whole body, unless it is too large; a client that left has no body."""
     declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
     if declared.isdigit() and int(declared) > most:
         raise _too_large(most)
     parts: list[bytes] = []
     size = 0
-    try:
-        async with asyncio.timeout(timeout_s):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Refusal("the client left before its request was complete", code="incomplete_request")
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > most:
-                    raise _too_large(most)
-                if not message.get("more_body"):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
-    except TimeoutError:
-        raise Refusal(
-            f"the body did not arrive within {timeout_s:g} s", status=408, code="request_timeout"
-        ) from None
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refusal("the client left before its request was complete", code="incomplete_request")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            raise _too_large(most)
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _too_large(most: int) -> Refusal:

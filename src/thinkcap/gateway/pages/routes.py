@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from thinkcap.core.errors import ThinkcapError
 from thinkcap.gateway import completions
-from thinkcap.gateway.admission.limits import Slot, read_body
+from thinkcap.gateway.admission.limits import Slot
 from thinkcap.gateway.admission.quota import Reserved
 from thinkcap.gateway.answering import job
 from thinkcap.gateway.config import OTHER_PATHS
@@ -68,12 +68,9 @@ class _Pages:
 
     async def count_tokens(self, request: Request) -> Response:
         """Anthropic's question how long a prompt is, answered where prompts are counted here."""
-        config = self._service.config
         try:
             self._service.authorise(request.scope["headers"])
-            body = await read_body(
-                request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s
-            )
+            body = await self._service.body(request.scope, request.receive)
             call = messages.read_count(body)
             served, _ = self._service.models.find(call.model)
             async with Slot(self._service.admission):
@@ -117,7 +114,7 @@ class _Pages:
                 code="path_not_offered",
             )
         config = service.config
-        body = await read_body(request.scope, request.receive, config.body_limit_bytes, config.arrival_timeout_s)
+        body = await service.body(request.scope, request.receive)
         kind = request.headers.get("content-type", "application/json")
         try:
             # Its tokens are nobody's business here, its number is.

@@ -6,17 +6,18 @@ metrics.text()
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from thinkcap.core.errors import EngineError
 from thinkcap.core.types import Run
 from thinkcap.gateway.refusal import refusal_of
+from thinkcap.gateway.telemetry.tallies import Spread, Tally
 from thinkcap.policies.registry import POLICIES, PolicySpec, facts
 
 _SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -49,45 +50,48 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._gauges: dict[str, Gauge] = {}
 
-        def counter(name: str, what: str, *labels: str) -> Counter:
-            return Counter(f"thinkcap_{name}", what, labels, registry=self.registry)
+        def count(name: str, what: str, *labels: str) -> Tally:
+            found = Tally(f"thinkcap_{name}", what, labels)
+            self.registry.register(found)
+            return found
 
-        def histogram(name: str, what: str, *labels: str, buckets: Sequence[float] = _SECONDS) -> Histogram:
-            return Histogram(f"thinkcap_{name}", what, labels, registry=self.registry, buckets=buckets)
+        def spread(name: str, what: str, *labels: str, limits: Sequence[float] = _SECONDS) -> Spread:
+            found = Spread(f"thinkcap_{name}", what, labels, limits)
+            self.registry.register(found)
+            return found
 
-        self._requests = counter(
+        self._requests = count(
             "requests", "Requests by model, policy and HTTP status.", "model", "policy", "status"
         )
-        self._tokens = counter("tokens", "Tokens charged, by stage.", "model", "policy", "stage")
-        self._reasoning = counter("reasoning_tokens", "Tokens spent inside thoughts.", "model")
-        self._prompt = counter("prompt_tokens", "Tokens read, over all passes.", "model")
-        self._cuts = counter("cuts", "Answers cut off by the cap.", "model", "policy")
-        self._extractions = counter("extractions", "Answers taken from a cut thought.", "model", "policy")
-        self._fallbacks = counter("fallbacks", "Answers that the policy failed to give.", "model", "policy")
-        self._upstream = counter("upstream_errors", "Failures of the model server by kind.", "model", "code")
-        self._refused = counter(
-            "refused", "Requests that ended in an error the caller can fix, by reason.", "code"
+        self._tokens = count("tokens", "Tokens charged, by stage.", "model", "policy", "stage")
+        self._reasoning = count("reasoning_tokens", "Tokens spent inside thoughts.", "model")
+        self._prompt = count("prompt_tokens", "Tokens read, over all passes.", "model")
+        self._cuts = count("cuts", "Answers cut off by the cap.", "model", "policy")
+        self._extractions = count("extractions", "Answers taken from a cut thought.", "model", "policy")
+        self._fallbacks = count("fallbacks", "Answers that the policy failed to give.", "model", "policy")
+        self._upstream = count("upstream_errors", "Failures of the model server by kind.", "model", "code")
+        self._refused = count("refused", "Requests that ended in an error the caller can fix, by reason.", "code")
+        self.disconnects = count("disconnects", "Clients that left before the end.")
+        self.retries = count("retries", "Upstream calls retried before the first byte.")
+        # The log has a thread of its own, and so needs a counter with a lock.
+        self.access_lost = Counter(
+            "thinkcap_access_lines_lost", "Lines of the access log that were dropped.", registry=self.registry
         )
-        self.disconnects = counter("disconnects", "Clients that left before the end.")
-        self.retries = counter("retries", "Upstream calls retried before the first byte.")
-        self.access_lost = counter("access_lines_lost", "Lines of the access log that were dropped.")
         by = ("model", "upstream")
-        self._calls = counter("upstream_requests", "Calls to a model server, by how they ended.", *by, "outcome")
-        self._call_seconds = histogram("upstream_seconds", "Calls to a model server, to their last byte.", *by)
+        self._calls = count("upstream_requests", "Calls to a model server, by how they ended.", *by, "outcome")
+        self._call_seconds = spread("upstream_seconds", "Calls to a model server, to their last byte.", *by)
         self._upstreams: dict[str, str] = {}
-        self._seconds = histogram(
+        self._seconds = spread(
             "request_seconds", "From the request's arrival to its last byte.", "policy", "stream"
         )
-        self._first = histogram("first_token_seconds", "From arrival to the first shown piece.", "policy")
-        self._pass_seconds = histogram("stage_seconds", "One pass, from prompt to last token.", "policy", "stage")
-        self._pass_tokens = histogram(
-            "stage_tokens", "Tokens charged for one pass.", "policy", "stage", buckets=_TOKENS
+        self._first = spread("first_token_seconds", "From arrival to the first shown piece.", "policy")
+        self._pass_seconds = spread("stage_seconds", "One pass, from prompt to last token.", "policy", "stage")
+        self._pass_tokens = spread(
+            "stage_tokens", "Tokens charged for one pass.", "policy", "stage", limits=_TOKENS
         )
-        self._use = histogram("cap_use", "Share of its cap a request used.", "policy", buckets=_SHARES)
+        self._use = spread("cap_use", "Share of its cap a request used.", "policy", limits=_SHARES)
         known = [facts(PolicySpec(name)) for name in POLICIES]
         self._stages = {*_OURS, *(stage for one in known for stage in (*one.chain, *one.then))}
-        # labels() takes a lock and builds a key each time; the combinations are few.
-        self._of: Callable[..., Any] = lru_cache(maxsize=4096)(lambda metric, *values: metric.labels(*values))
 
     def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
         """A value to be asked for; a later one of the same name takes its place."""
@@ -98,13 +102,13 @@ class Metrics:
     def answered(
         self, model: str, policy: str, status: int, stream: bool, seconds: float, first_s: float | None
     ) -> None:
-        self._of(self._requests, model, policy, str(status)).inc()
-        self._of(self._seconds, policy, "yes" if stream else "no").observe(seconds)
+        self._requests.add((model, policy, str(status)))
+        self._seconds.add((policy, "yes" if stream else "no"), seconds)
         if first_s is not None:
-            self._of(self._first, policy).observe(first_s)
+            self._first.add((policy,), first_s)
 
     def filled(self, policy: str, tokens: int, cap: int) -> None:
-        self._of(self._use, policy).observe(tokens / cap)
+        self._use.add((policy,), tokens / cap)
 
     def name_upstream(self, address: str, name: str) -> None:
         """What a model server is called in counts: where it is, is nobody's business who may read them."""
@@ -115,31 +119,31 @@ class Metrics:
         outcome = "ok" if ended is None else "left"
         if isinstance(ended, EngineError):
             outcome = refusal_of(ended).code or "other"
-        self._of(self._calls, model, name, outcome).inc()
-        self._of(self._call_seconds, model, name).observe(seconds)
+        self._calls.add((model, name, outcome))
+        self._call_seconds.add((model, name), seconds)
 
     def refused(self, code: str | None) -> None:
-        self._of(self._refused, code or "other").inc()
+        self._refused.add((code or "other",))
 
     def upstream_error(self, model: str, code: str | None) -> None:
-        self._of(self._upstream, model, code or "other").inc()
+        self._upstream.add((model, code or "other"))
 
     def ran(self, model: str, policy: str, run: Run, fallback: bool) -> None:
         final = run.answer.completion
         if final is not None and not final.ended:
-            self._of(self._cuts, model, policy).inc()
+            self._cuts.add((model, policy))
         if any(s.request.inserts for s in run.steps):
-            self._of(self._extractions, model, policy).inc()
+            self._extractions.add((model, policy))
         if fallback:
-            self._of(self._fallbacks, model, policy).inc()
+            self._fallbacks.add((model, policy))
 
     def spent(self, model: str, policy: str, one: SpentPass) -> None:
         stage = self._stage(one.stage)
-        self._of(self._tokens, model, policy, stage).inc(one.tokens)
-        self._of(self._reasoning, model).inc(one.reasoning)
-        self._of(self._prompt, model).inc(one.prompt)
-        self._of(self._pass_tokens, policy, stage).observe(one.tokens)
-        self._of(self._pass_seconds, policy, stage).observe(one.seconds)
+        self._tokens.add((model, policy, stage), one.tokens)
+        self._reasoning.add((model,), one.reasoning)
+        self._prompt.add((model,), one.prompt)
+        self._pass_tokens.add((policy, stage), one.tokens)
+        self._pass_seconds.add((policy, stage), one.seconds)
 
     def _stage(self, name: str) -> str:
         """Rounds and trials are counted together; a policy of the operator's own may call its stages anything."""
@@ -147,7 +151,7 @@ class Metrics:
         return kind if kind in self._stages else "other"
 
     def cut(self, model: str, policy: str) -> None:
-        self._of(self._cuts, model, policy).inc()
+        self._cuts.add((model, policy))
 
     def totals(self) -> dict[str, Any]:
         """The same counts over all models, for a reader rather than for Prometheus."""
@@ -174,19 +178,12 @@ def _netloc(address: str) -> str:
     return urlsplit(address).netloc
 
 
-def _samples(counter: Counter) -> Iterator[tuple[dict[str, str], int]]:
-    for metric in counter.collect():
-        for sample in metric.samples:
-            if sample.name.endswith("_total"):
-                yield sample.labels, int(sample.value)
+def _sum(counted: Tally, where: Callable[[dict[str, str]], bool] = lambda _: True) -> int:
+    return sum(value for labels, value in counted.each() if where(labels))
 
 
-def _sum(counter: Counter, where: Callable[[dict[str, str]], bool] = lambda _: True) -> int:
-    return sum(value for labels, value in _samples(counter) if where(labels))
-
-
-def _by(counter: Counter, label: str) -> dict[str, int]:
+def _by(counted: Tally, label: str) -> dict[str, int]:
     found: dict[str, int] = {}
-    for labels, value in _samples(counter):
+    for labels, value in counted.each():
         found[labels[label]] = found.get(labels[label], 0) + value
     return found
