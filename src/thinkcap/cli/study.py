@@ -36,7 +36,8 @@ class _Explained(click.Command):
     "--task",
     "tasks",
     shell_complete=completing.tasks,
-    help="gsm8k, math500, bbh:NAME, families, family:NAME, or a file of questions; a,b for several.",
+    help="gsm8k, math500, aime24, aime25, amc23, bbh:NAME, families, family:NAME, or a file of questions; a,b for "
+    "several.",
 )
 @click.option("--map", "map", help="Columns of your file: question=prompt,gold=answer; found by name by default.")
 @click.option(
