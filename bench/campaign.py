@@ -49,7 +49,7 @@ class Suite:
 SUITES = (
     Suite(
         "contract",
-        "`max_tokens` is a contract, and no request that no-think can answer stays without an answer",
+        "`max_tokens` is a contract, and no request that no-think can answer goes unanswered",
         "bench/gateway_contract.py --requests {2000}",
         30,
         "docs/serve.md",
@@ -70,7 +70,7 @@ SUITES = (
     ),
     Suite(
         "json",
-        "answers under a JSON schema are complete, and about as right as answers in words",
+        "answers under a JSON schema are complete, and about as accurate as answers in words",
         "bench/json_answers.py --requests {500}",
         30,
         "docs/serve.md",
@@ -90,7 +90,7 @@ SUITES = (
     ),
     Suite(
         "prefix",
-        "what it is worth that a conversation keeps its server, on two llama.cpp servers",
+        "what a conversation gains by staying with its server, on two llama.cpp servers",
         "bench/fleet_prefix.py --conversations {8}",
         10,
         "docs/fleet.md",
@@ -122,7 +122,7 @@ SUITES = (
     ),
     Suite(
         "watching",
-        "what `thinkcap serve --watch` costs, beside a bare pass-through that reads nothing",
+        "what `thinkcap serve --watch` costs, compared with a bare pass-through that reads nothing",
         "bench/gateway_overhead.py --watching --seconds {5}",
         10,
         "docs/watch.md",
@@ -148,14 +148,14 @@ SUITES = (
     ),
     Suite(
         "rows",
-        "going on with a study of millions of rows, reporting and calibrating it: time and memory grow as rows do",
+        "continuing, reporting and calibrating a study of millions of rows: time and memory grow with the rows",
         "bench/rows.py --rows {3200000}",
         60,
         "docs/study.md",
     ),
     Suite(
         "runner",
-        "rows a second of one core where the model costs nothing",
+        "rows a second on one core with a model that takes no time",
         "bench/runner.py --questions {2000}",
         10,
         "docs/study.md",
