@@ -57,7 +57,7 @@ def test_who_looks_something_up_does_not_wait_for_a_commit(tmp_path: Path) -> No
     with TraceStore.open(tmp_path / "t.sqlite", "f") as store:
         asyncio.run(store.put("ab" * 32, Trace((1, 2), ended=True, limit=8)))
         store._recent.clear()
-        with store._mutex:  # as while a commit is under way
+        with store._writing.mutex:  # as while a commit is under way
             found = store.get("ab" * 32)
             assert found is not None
             assert found.ids == (1, 2)

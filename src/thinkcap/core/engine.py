@@ -107,7 +107,7 @@ class EngineCard:
         every = (self.marks, *(marks for marks, _ in self.by_effort.values()))
         return tuple(dict.fromkeys(token for marks in every for token in marks.tokens))
 
-    @property
+    @cached_property
     def dialect_shown(self) -> str:
         """The dialect's name, or its marks where it has none: `qwen3`, `<reason> ... </reason>`."""
         return self.dialect or f"{self.open_tag} ... {self.close_tag}".strip()

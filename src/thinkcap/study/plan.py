@@ -67,9 +67,10 @@ class StudyPlan(Sequence[Cell]):
         self.asked = tuple(by_question.values())
         self._way = {name: place * len(self.asked) for place, name in enumerate(by_way)}
         self._asked = {name: place for place, name in enumerate(by_question)}
+        self._count = len(self.ways) * len(self.asked)
 
     def __len__(self) -> int:
-        return len(self.ways) * len(self.asked)
+        return self._count
 
     @overload
     def __getitem__(self, at: int) -> Cell: ...
@@ -78,9 +79,9 @@ class StudyPlan(Sequence[Cell]):
     def __getitem__(self, at: int | slice) -> Cell | list[Cell]:
         if isinstance(at, slice):
             return [self[i] for i in range(*at.indices(len(self)))]
-        if not -len(self) <= at < len(self):
+        if not -self._count <= at < self._count:
             raise IndexError(at)
-        way, question = divmod(at % len(self), len(self.asked))
+        way, question = divmod(at % self._count, len(self.asked))
         (spec, budget), asking = self.ways[way], self.asked[question]
         return Cell(asking.task, asking.question, spec, budget, asking.seed, asking.other)
 

@@ -96,7 +96,7 @@ def make_row(cell: Cell, outcome: Outcome, card: EngineCard, *, prompts: str, sa
     steps = steps_of(outcome)
     graded = outcome if isinstance(outcome, Graded) else None
     declared = facts(cell.spec)
-    stages, claims = [], {}
+    stages, claims, origins, ended = [], {}, set(), False
     charged = generated = thought = reread = read = 0
     for step in steps:
         asked, got = step.request, step.completion
@@ -115,8 +115,12 @@ def make_row(cell: Cell, outcome: Outcome, card: EngineCard, *, prompts: str, sa
         )
         charged, generated, thought = charged + cost, generated + got.generated, thought + got.think_tokens
         reread, read = reread + got.reread, read + got.prompt_tokens - got.reread
+        origins.add("online" if got.origin == "fresh" else "derived")
         if got.claim:
             claims[got.claim[0]] = got.claim[1]
+        if _in_chain(asked, declared):
+            # An extraction ends for its own reasons; what a cap cuts is the chain before it.
+            ended = got.ended
     return Row(
         task=cell.task.name,
         question=cell.question.id,
@@ -133,7 +137,7 @@ def make_row(cell: Cell, outcome: Outcome, card: EngineCard, *, prompts: str, sa
         level=graded.level if graded else 0,
         text=_kept(graded.run.answer.text) if graded else None,
         guess=graded.run.answer.guess if graded else False,
-        ended=_ended(steps, declared),
+        ended=ended,
         tokens_charged=charged,
         tokens_generated=generated,
         tokens_think=thought,
@@ -142,7 +146,7 @@ def make_row(cell: Cell, outcome: Outcome, card: EngineCard, *, prompts: str, sa
         calls=len(stages),
         stage=graded.run.answer.stage if graded else "",
         stages=tuple(stages),
-        source=_source(steps, declared),
+        source=_source(origins, declared),
         grader=Grader.version,
         prompts=prompts,
         notes=dict(graded.run.answer.notes) if graded and graded.run.answer.notes else {},
@@ -163,21 +167,13 @@ def _kept(text: str | None) -> str | None:
     return text if text is not None and len(text) <= KEPT_CHARACTERS else None
 
 
-def _ended(steps: Sequence[Step], declared: Facts) -> bool:
-    """An extraction ends for its own reasons; what a cap cuts is the chain before it."""
-    chain = [s for s in steps if _in_chain(s.request, declared)]
-    return bool(chain) and chain[-1].completion.ended
-
-
 def _in_chain(request: Request, declared: Facts) -> bool:
     if declared.chain:
-        return request.stage.rstrip("0123456789") in declared.chain
+        return request.stage in declared.chain or request.stage.rstrip("0123456789") in declared.chain
     return not request.inserts and not request.prefill
 
 
-def _source(steps: Sequence[Step], declared: Facts) -> str:
-    origins = {"online" if s.completion.origin == "fresh" else "derived" for s in steps}
-    if len(origins) > 1:
-        return "mixed"
-    source = origins.pop() if origins else "online"
-    return "mixed" if source == "derived" and declared.adaptive else source
+def _source(origins: set[str], declared: Facts) -> str:
+    if "derived" not in origins:
+        return "online"
+    return "mixed" if declared.adaptive or len(origins) > 1 else "derived"

@@ -22,7 +22,7 @@ from thinkcap.core.recent import Recent
 from thinkcap.core.scores import Scores
 from thinkcap.core.stopping import stopped
 from thinkcap.core.thinking import Delta
-from thinkcap.core.types import Ids, Question, Request, Sampling
+from thinkcap.core.types import Question, Request, Sampling
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
 
@@ -48,7 +48,7 @@ class Remembering:
         self._online = online
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._claimed = dict(claimed or {})
-        self._texts: Recent[Ids, str] = Recent(_TOKENS)
+        self._texts: Recent[tuple[str, int, int, int], str] = Recent(_TOKENS)
         self._prompts: Recent[tuple[object, ...], tuple[Question, Prompt]] = Recent(_PROMPTS)
 
     @property
@@ -189,7 +189,9 @@ class Remembering:
         # A trace that ends at a stop is shorter than its budget, and there is no more of it.
         cut = trace.cut(limit if trace.covers(limit) else len(trace.ids))
         ids = cut.ids[begun:]
-        text = await self._text(ids)
+        # A trace is known by all that was ever produced for it: written again or continued, it is another.
+        part = key, trace.generated, begun, len(cut.ids)
+        text = await self._texts.made(part, lambda: self._engine.read(ids), len(ids))
         if emit and not watched:
             emit(Delta(text))
         # Generated now, or generated under this very budget and found again after an interruption.
@@ -215,14 +217,6 @@ class Remembering:
             if emit:
                 emit(Delta(output.text))
         return output
-
-    async def _text(self, ids: Ids) -> str:
-        """Rows that are cut from one trace follow each other, and a chain that ended is whole at many budgets."""
-        text = self._texts.get(ids)
-        if text is None:
-            text = await self._engine.read(ids)
-            self._texts.keep(ids, text, len(ids))
-        return text
 
     async def _whole(self, key: str, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None) -> Output:
         """Over chat nothing can be cut: the same question at the same budget, or a new call."""

@@ -17,7 +17,6 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -65,6 +64,24 @@ class Contents:
     wall_s: float
 
 
+class _Careful:
+    """One at a time; a store that was damaged, or made to look like one, is refused in a sentence."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.mutex = threading.Lock()
+
+    def __enter__(self) -> None:
+        self.mutex.acquire()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.mutex.release()
+        if isinstance(error, _DAMAGE):
+            raise StoreError(
+                f"'{self._path}' is damaged: {error}; restore it from a copy, or choose another --out"
+            ) from error
+
+
 class TraceStore:
     """Use `TraceStore.open`; reads are plain calls, writes are awaited until they are on disk."""
 
@@ -74,8 +91,7 @@ class TraceStore:
         self._reads = connection if lock is None else _connect(path, readonly=True)
         self._path = path
         self._lock = lock
-        self._mutex = threading.Lock()
-        self._reading_mutex = threading.Lock()
+        self._writing, self._reading = _Careful(path), _Careful(path)
         self._pending: list[tuple[str, tuple[Any, ...], asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
         self._recent: Recent[str, Trace] = Recent(_KEPT_TOKENS)
@@ -104,7 +120,7 @@ class TraceStore:
     def get(self, key: str) -> Trace | None:
         if (known := self.recent(key)) is not None:
             return known
-        with self._reading():
+        with self._reading:
             row = self._reads.execute(
                 f"select {self._columns} from traces where key = ?", (_blob(key),)
             ).fetchone()
@@ -140,7 +156,7 @@ class TraceStore:
 
     def get_output(self, key: str) -> dict[str, Any] | None:
         """What a chat transport gave, which cannot be cut: kept only so that a rerun need not ask again."""
-        with self._reading():
+        with self._reading:
             row = self._reads.execute("select body from outputs where key = ?", (_blob(key),)).fetchone()
             return None if row is None else dict(json.loads(inflated(row[0])))
 
@@ -149,7 +165,7 @@ class TraceStore:
         await self._write("insert or replace into outputs values (?, ?, ?)", (_blob(key), tokens, body))
 
     def contents(self) -> Contents:
-        with self._reading():
+        with self._reading:
             count, ended, tokens, generated, wall_s = self._reads.execute(
                 "select count(*), coalesce(sum(ended), 0), coalesce(sum(tokens), 0),"
                 " coalesce(sum(generated), 0), coalesce(sum(wall_s), 0) from traces"
@@ -170,7 +186,7 @@ class TraceStore:
         )
 
     def items(self) -> Iterator[tuple[str, Trace]]:
-        with self._reading():
+        with self._reading:
             keys = [row[0].hex() for row in self._reads.execute("select key from traces order by key")]
         for key in keys:
             trace = self.get(key)
@@ -187,26 +203,12 @@ class TraceStore:
             args.append(longer_than)
         if not where:
             return 0
-        with self._kept(self._mutex), self._db:
+        with self._writing, self._db:
             gone = self._db.execute(f"delete from traces where {' and '.join(where)}", args).rowcount
         self._recent.clear()
-        with self._kept(self._mutex):
+        with self._writing:
             self._db.execute("vacuum")
         return gone
-
-    def _reading(self) -> AbstractContextManager[None]:
-        return self._kept(self._reading_mutex)
-
-    @contextmanager
-    def _kept(self, mutex: threading.Lock) -> Iterator[None]:
-        """One at a time; a store that was damaged, or made to look like one, is refused in a sentence."""
-        try:
-            with mutex:
-                yield
-        except _DAMAGE as err:
-            raise StoreError(
-                f"'{self._path}' is damaged: {err}; restore it from a copy, or choose another --out"
-            ) from err
 
     async def _write(self, sql: str, values: tuple[Any, ...]) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -236,7 +238,7 @@ class TraceStore:
                     done.set_result(None)
 
     def _commit(self, batch: list[tuple[str, tuple[Any, ...], asyncio.Future[None]]]) -> None:
-        with self._mutex, self._db:
+        with self._writing.mutex, self._db:
             for sql, values, _ in batch:
                 self._db.execute(sql, values)
 
