@@ -25,6 +25,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 from bare_client import noted, sent
@@ -62,10 +63,6 @@ def ours(url: str, budgets: Sequence[int], questions: int, flows: int, out: Path
         found.setdefault((cell["policy"], cell["budget"]), []).append(cell["accuracy"])
     accuracy = {cell: mean(values) for cell, values in found.items()}
     return Curve(spent, accuracy, said["tokens_generated"], said["tokens_alone"])
-
-
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def write_task(tasks: Sequence[Task], folder: Path) -> None:
@@ -152,21 +149,31 @@ def read(text: str, question: Question, mode: str) -> str | None:
 
 
 def against_bare(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]:
-    """Ours and the bare client in turns, without the harness."""
+    """Ours and the bare client in turns, without the harness; now the one is first and now the other."""
     asked = noted(args.url, MODES, budgets, args.questions, args.flows, args.out / "noted")
-    start = ours(args.url, [1], 1, args.flows, args.out / "start").seconds
+    start = min(ours(args.url, [1], 1, args.flows, args.out / f"start-{at}").seconds for at in range(3))
     runs, bare = [], []
-    for at in range(args.spread):
+
+    def one(at: int) -> None:
         runs.append(ours(args.url, budgets, args.questions, args.flows, args.out / f"ours-{at}").seconds)
+
+    for at in range(args.spread):
+        if at % 2:
+            one(at)
         bare.append(asyncio.run(sent(args.url, asked, args.flows)))
-    return {"ours_s": mean(runs), "ours_start_s": start, "bare_s": mean(bare), "bare_requests": len(asked)}
+        if not at % 2:
+            one(at)
+        print(f"thinkcap {runs[-1] - start:.1f} s, bare {bare[-1]:.1f} s", file=sys.stderr, flush=True)
+    found = {"ours_s": median(runs), "ours_start_s": start, "bare_s": median(bare)}
+    return {**found, "bare_requests": len(asked), "rounds": args.spread}
 
 
 def told_bare(found: Mapping[str, Any]) -> str:
     asking, bare = found["ours_s"] - found["ours_start_s"], found["bare_s"]
+    rounds = f" (median of {found['rounds']})" if "rounds" in found else ""
     return (
-        f"A bare client that sends the same {found['bare_requests']:,} requests takes {bare:.1f} s; thinkcap "
-        f"without its start takes {asking:.1f} s, {asking / bare:.2f} times as long."
+        f"A bare client that sends the same {found['bare_requests']:,} requests takes {bare:.1f} s{rounds}; "
+        f"thinkcap without its start takes {asking:.1f} s, {asking / bare:.2f} times as long."
     )
 
 

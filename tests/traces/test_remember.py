@@ -16,6 +16,7 @@ from thinkcap.core.engine import Prompt
 from thinkcap.core.errors import StoreError
 from thinkcap.core.types import GREEDY, Completion, Question, Request, Sampling
 from thinkcap.engines.scripted import ScriptedEngine
+from thinkcap.traces import store as stores
 from thinkcap.traces.remember import Remembering, _with_budget
 from thinkcap.traces.store import TraceStore
 from thinkcap.traces.trace import Trace
@@ -62,6 +63,28 @@ def test_who_looks_something_up_does_not_wait_for_a_commit(tmp_path: Path) -> No
             assert found is not None
             assert found.ids == (1, 2)
             assert store.get("cd" * 32) is None
+
+
+def test_a_store_that_is_being_made_is_not_there_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, looked = tmp_path / "t.sqlite", []
+    check = stores._check
+
+    def looking(connection: sqlite3.Connection, at: Path, fingerprint: str | None, readonly: bool) -> None:
+        if not readonly:
+            # What another process is told at this moment.
+            try:
+                TraceStore.open(path, "f", readonly=True).close()
+                looked.append("a store")
+            except StoreError as err:
+                looked.append(str(err).split(" at ")[0])
+        check(connection, at, fingerprint, readonly)
+
+    monkeypatch.setattr(stores, "_check", looking)
+    TraceStore.open(path, "f").close()
+    assert looked == ["no trace store", "a store"]
+    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".new"] == []
 
 
 @settings(max_examples=20, deadline=None)

@@ -105,6 +105,8 @@ class TraceStore:
             raise StoreError(f"no trace store at '{path}'; wanted the traces.sqlite of a run")
         lock = None if readonly else FileLock.take(path)
         try:
+            if not readonly and not path.exists():
+                _create(path, fingerprint)
             connection = _connect(path, readonly)
             _check(connection, path, fingerprint, readonly)
             return cls(connection, path, lock)
@@ -257,6 +259,21 @@ class TraceStore:
         self.close()
 
 
+def _create(path: Path, fingerprint: str | None) -> None:
+    """A new store takes its place whole: others may look into it at any moment."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        new.unlink(missing_ok=True)
+        connection = _connect(new, readonly=False)
+        try:
+            _check(connection, new, fingerprint, readonly=False)
+        finally:
+            connection.close()
+        os.replace(new, path)
+    except OSError as err:
+        raise _cannot_open(path, err) from err
+
+
 def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
     try:
         if readonly:
@@ -277,9 +294,11 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
         connection.executescript(_TABLES)
         return connection
     except (sqlite3.Error, OSError) as err:
-        raise StoreError(
-            f"cannot open '{path}' as a trace store: {err}; wanted a traces.sqlite written by thinkcap"
-        ) from err
+        raise _cannot_open(path, err) from err
+
+
+def _cannot_open(path: Path, err: Exception) -> StoreError:
+    return StoreError(f"cannot open '{path}' as a trace store: {err}; wanted a traces.sqlite written by thinkcap")
 
 
 def _check(connection: sqlite3.Connection, path: Path, fingerprint: str | None, readonly: bool) -> None:
