@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import click
 import pytest
 
 from thinkcap.cli import group
+from thinkcap.gateway.config import ServeConfig
+from thinkcap.logs.columns import FIELDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -73,3 +77,44 @@ def test_tests_that_security_names_exist() -> None:
     }
     assert named
     assert named <= written
+
+
+def headings(page: Path) -> set[str]:
+    """Anchors as GitHub makes them of a page's headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    plain = (re.sub(r"[`*]", "", title).strip().lower() for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_links_into_a_page_lead_to_a_heading(page: str) -> None:
+    found = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", TEXTS[page])
+    pages = [((ROOT / page).parent / name if name else ROOT / page, anchor) for name, anchor in found]
+    assert [anchor for target, anchor in pages if anchor not in headings(target)] == []
+
+
+def test_the_readme_lists_every_extra_a_user_may_install() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for_users = set(project["optional-dependencies"]) - {"dev", "clients"}
+    assert for_users == set(re.findall(r"^\| `([a-z-]+)` \|", TEXTS["README.md"].partition("## Install")[2], re.M))
+
+
+def test_every_setting_of_the_gateway_is_documented_with_its_default() -> None:
+    (sample,) = [
+        tomllib.loads(block)
+        for block in re.findall(r"```toml\n(.*?)```", TEXTS["docs/serve.md"], re.DOTALL)
+        if "default_cap" in block
+    ]
+    chosen = {"model", "profile", "keys"}
+    base = ServeConfig()
+    shown = ServeConfig.from_mapping({key: value for key, value in sample.items() if key not in chosen})
+    assert shown == base
+    elsewhere = "".join(TEXTS[f"docs/{name}.md"] for name in ("serve", "fleet", "watch"))
+    unnamed = [f.name for f in fields(base) if f.name not in sample and not re.search(rf"\b{f.name}\b", elsewhere)]
+    assert unnamed == []
+
+
+def test_the_columns_a_log_may_have_are_the_documented_ones() -> None:
+    listed = re.search(r"Fields: ([^|]+) \|", TEXTS["docs/diagnosis.md"])
+    assert listed is not None
+    assert set(listed[1].split(", ")) == set(FIELDS)
