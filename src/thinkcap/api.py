@@ -1,4 +1,4 @@
-"""For people in Python: ask one question, run a study. Plain calls; also in a notebook.
+"""For people in Python: ask one question, run a study. Plain calls, even in a notebook.
 
 import thinkcap
 print(thinkcap.ask("What is 48 * 57 + 9?", cap=512).answer)              # 2745

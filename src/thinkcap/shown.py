@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from thinkcap.study.progress import Progress
 
 FEW = 5
-"""Up to so many policies a table by cap is easier to read."""
+"""With up to this many policies, a table by cap is easier to read."""
 BASELINES = ("nothink", "think")
 _TESTS = (
     "+ better, - worse, = no clear difference (exact McNemar, Holm over all comparisons of the study); "
@@ -43,7 +43,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def progress_text(progress: Progress) -> str:
-    """One line; the time left is told by the tokens still to be written."""
+    """One line; the time left is estimated from the tokens still to be written."""
     spent = max(1e-6, time.monotonic() - progress.started)
     left = progress.left() if progress.done < progress.total else None
     parts = [
@@ -114,7 +114,7 @@ def heading(cells: Sequence[Mapping[str, Any]]) -> str:
 
 
 def table(cells: Sequence[Mapping[str, Any]]) -> str:
-    """A line a cap, a column a policy; cells such as `78.5 (72-84)`."""
+    """One line per cap, one column per policy; cells such as `78.5 (72-84)`."""
     policies = list(dict.fromkeys(cell["policy"] for cell in cells))
     by = {(cell["policy"], cell["budget"]): percent(cell) for cell in cells}
     width = max(16, *(len(policy) + 2 for policy in policies))

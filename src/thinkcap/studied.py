@@ -137,7 +137,7 @@ class Studied(Mapping[str, Any]):
         return figure
 
     def _repr_html_(self) -> str:
-        """For notebooks: the headline, a table a task, the way to the report."""
+        """For notebooks: the headline, one table per task, the path of the report."""
         parts = [f"<p><strong>{html.escape(self.headline)}</strong></p>"]
         for task in tasks(self.summary):
             cells = [cell for cell in self.summary["cells"] if cell["task"] == task]

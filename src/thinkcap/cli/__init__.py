@@ -1,4 +1,4 @@
-"""The command line: one file a verb, no logic. Verbs are imported only when called, so `--help` is quick.
+"""The command line: one file per verb, no logic. Verbs are imported only when called, so `--help` is quick.
 
 `main` runs a command and turns every error of ours into one line and an exit code. No other room imports from
 here.
@@ -133,7 +133,7 @@ _with_loudness(group)
 
 
 def main(args: list[str] | None = None) -> Any:
-    """Errors of ours end in one line and a code: 2 for what was asked wrongly, 1 for what failed."""
+    """Our own errors end in one line and a code: 2 for a wrong request, 1 for a failure."""
     from thinkcap.core.errors import ConfigError, ServerFailed, ThinkcapError
 
     # Arrow's own allocator keeps what it once took: a fifth more memory on a run of millions of rows.

@@ -1,4 +1,4 @@
-"""`thinkcap completion`: the lines that teach a shell to complete our words."""
+"""`thinkcap completion`: the shell code that completes our commands and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`thinkcap runs`: which studies are there, how far they are, and what came out."""
+"""`thinkcap runs`: the studies made here, their progress and their best result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`thinkcap sample`: answers of watched traffic that are worth a label."""
+"""`thinkcap sample`: answers from watched traffic that are worth labelling."""
 
 from __future__ import annotations
 

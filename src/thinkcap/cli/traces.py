@@ -1,4 +1,4 @@
-"""`thinkcap traces`: what a store holds, out as JSONL, in again, and less of it."""
+"""`thinkcap traces`: shows, exports, imports and prunes what a store holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`thinkcap view`: a local page over all runs, also while they are made."""
+"""`thinkcap view`: a local page over all runs, even while they are made."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ async def _think_tokens(
 
 
 async def _reaching(engine: Engine, ids: tuple[int, ...], characters: int) -> int:
-    """The fewest tokens that spell so many characters of a text."""
+    """The fewest tokens that spell this many characters of a text."""
     low, high = 0, len(ids) if characters else 0
     while low < high:
         middle = (low + high) // 2

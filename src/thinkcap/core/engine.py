@@ -69,7 +69,7 @@ class EngineCard:
     scores: Scoring = ""
     """Whether it says how sure it was of each token: as it writes, or also of a text written before."""
     holds: str = ""
-    """The field by which its server ends a thought after so many tokens; empty where it has none."""
+    """The field by which its server ends a thought after a number of tokens; empty if it has none."""
     concurrency: int = 8
     dtype: str = ""
     version: str = ""

@@ -1,4 +1,4 @@
-"""What is heavy and rarely used is an extra; who needs one that is missing is told the one command that brings it.
+"""Heavy and rarely used packages are extras; whoever needs a missing one is told the command that installs it.
 
 with extra("figures", "drawing a figure"):
     from matplotlib.figure import Figure

@@ -88,7 +88,7 @@ def private_folder(path: Path) -> Path:
 
 
 def private_file(path: Path, flags: int) -> int:
-    """A descriptor of a file of ours, made where it is missing; whatever else lies in its place is refused."""
+    """A descriptor of a file of our own, created if missing; anything else in its place is refused."""
     try:
         # Without waiting: a pipe in its place would let us wait for a reader that never comes.
         descriptor = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, PRIVATE)

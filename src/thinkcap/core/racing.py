@@ -1,4 +1,4 @@
-"""Thinking passes side by side: the first so many thoughts to end win, the rest is stopped where it stands.
+"""Thinking passes side by side: the first few thoughts to end win, and the others are stopped where they are.
 
 Length decides, not the clock: a pass is stopped only when it has written more than the longest of the winners'
 thoughts. So a stored run, in which every pass is there whole, gives the same winners as a live one.

@@ -1,4 +1,4 @@
-"""Async underneath, plain calls on top: also in a notebook, where a loop is already running."""
+"""Async underneath, plain calls on top, even in a notebook, where a loop is already running."""
 
 from __future__ import annotations
 

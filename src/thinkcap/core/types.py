@@ -130,7 +130,7 @@ class Request:
     opens: bool = False
     """Our words in `prefill` begin inside the thought: it is opened first, where the prompt does not do so."""
     most: int | None = None
-    """At most so many generated tokens, whatever of the budget the forced ones leave."""
+    """At most this many generated tokens, whatever the forced ones leave of the budget."""
     paid: int = 0
     """Forced tokens of `prefill` that an earlier request of this turn was charged for."""
     stop_at: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class Request:
     unsure: Unsure | None = None
     """Stop where the model becomes unsure; needs scores."""
     held: int | None = None
-    """The server itself ends the thought after so many tokens, in its own way, and the turn goes on."""
+    """The server itself ends the thought after this many tokens, in its own way, and the turn goes on."""
 
     def __post_init__(self) -> None:
         if not self.messages:
@@ -162,7 +162,7 @@ class Completion:
     """It ends inside a thought, the first or a later one."""
     ids: tuple[int, ...] | None = None
     forced: int = 0
-    """Tokens of ours that were put into the assistant's mouth for it; they count."""
+    """Tokens that we inserted into the assistant's turn for it; they count."""
     generated: int = 0
     """Tokens this run really produced for it; fewer than `tokens` where a stored trace served."""
     think_tokens: int = 0

@@ -27,7 +27,7 @@ MANY = 6
 """Where more ways than this were run at one cap, each is compared with the plain modes and its own kind only."""
 
 _SMALL = 100
-"""Below so many questions the least difference that a test would see is worth saying."""
+"""Below this many questions, the smallest difference that a test would detect is worth saying."""
 
 
 @dataclass(frozen=True)

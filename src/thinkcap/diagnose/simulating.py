@@ -30,7 +30,7 @@ class Simulated:
     price: Price
 
     def money(self, tokens: float) -> float | None:
-        """Of so many output tokens; None without a price. Input costs the same under every cap."""
+        """The price of this many output tokens; None without a price. Input costs the same under every cap."""
         return None if self.price == FREE else self.price.of(fresh_input=0, cached_input=0, output=tokens)
 
 

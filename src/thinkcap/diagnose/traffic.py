@@ -52,7 +52,7 @@ class Traffic:
 
     model: str
     held: bool
-    """Answered by a policy of ours, beside others that were only watched."""
+    """Answered by a policy, beside others that were only watched."""
     rows: int
     failed: int
     cut: Proportion

@@ -31,7 +31,7 @@ _SECONDS = 5.0
 _LARGEST = 1_000_000
 """Characters or items one operation may make, as the product of what it is given."""
 _CALL = 20
-"""Steps one call is worth: as slow as so many turns of a loop."""
+"""Steps one call is worth: as slow as this many turns of a loop."""
 _BITS = 4096
 _WIDTH = re.compile(r"\d{5}|\*")
 

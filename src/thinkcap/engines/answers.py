@@ -153,7 +153,7 @@ def clean(text: str) -> str:
 
 
 def overran(pieces: int, characters: int, limit: int) -> bool:
-    """More events, or far more text, than a limit of so many tokens can be: the server does not hold it."""
+    """More events, or far more text, than this limit of tokens allows: the server does not keep it."""
     return pieces > limit + OVERRUN or characters > limit * _TOKEN_CHARACTERS + _SPARE_CHARACTERS
 
 

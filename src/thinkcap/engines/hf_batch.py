@@ -1,4 +1,4 @@
-"""Sequences written together by a transformers model, one token a step; others join and leave between steps.
+"""Sequences written together by a transformers model, one token per step; others join and leave between steps.
 
 Shorter ones are padded on the left, so that all end in the same column: the cache of a newcomer is moved to the
 right until it does. Each sequence has positions, limit and random state of its own.

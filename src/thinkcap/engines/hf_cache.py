@@ -1,4 +1,4 @@
-"""Keys and values of many lanes in one block of memory a layer, and an attention that reads it where it lies."""
+"""Keys and values of many lanes in one block of memory per layer, and an attention that reads it in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which token each lane takes next, decided on the device: greedy, or by one number of chance a token."""
+"""Which token each lane takes next, decided on the device: greedy, or by one random number per token."""
 
 from __future__ import annotations
 

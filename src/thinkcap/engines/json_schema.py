@@ -1,4 +1,4 @@
-"""A JSON schema as the form of the texts that satisfy it; what cannot be held to is refused by name.
+"""A JSON schema as the form of the texts that satisfy it; what cannot be enforced is refused by name.
 
 Servers' own grammars allow blanks without end between the parts of an object, and a small model writes them until
 its cap. Here one blank may follow a colon or a comma. Optional properties may be left out, properties the schema

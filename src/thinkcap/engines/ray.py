@@ -23,7 +23,7 @@ from thinkcap.core.types import Request, Sampling
 from thinkcap.engines.ray_pool import ActorPool, ActorSlot
 
 _GROWTH = 4
-"""Where nodes may join, so many times the flows of the first actors wait for their turn."""
+"""Where nodes may join, this many times the flows of the first actors wait for their turn."""
 _KEPT = 65536
 
 

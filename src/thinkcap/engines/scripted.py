@@ -191,7 +191,7 @@ class ScriptedEngine:
         )
 
     def _held(self, prompt: Prompt, sampling: Sampling) -> list[int]:
-        """The reply; a thought that is held ends after so many tokens behind its mark, and the turn goes on."""
+        """The reply; a bounded thought ends this many tokens after its mark, and the turn goes on."""
         assert prompt.ids is not None
         whole, most = self._reply(prompt.ids, sampling), prompt.body.get(HOLDS)
         opening, closing = (self._encode(tag) for tag in (self._marks.open_tag, self._marks.close_tag))

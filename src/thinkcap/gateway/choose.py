@@ -52,7 +52,7 @@ class Choice:
 
     @property
     def label(self) -> str:
-        """What a caller may know of it: where a table lies on this machine is nobody's business."""
+        """What a caller may know of it: not where a table is on this machine."""
         return _public(self.spec).label if self.spec.options else self.spec.name
 
 
@@ -165,7 +165,7 @@ def _known(word: str, more: Mapping[str, Any]) -> PolicySpec:
 
 
 def _ours(spec: PolicySpec) -> None:
-    """Every name that might be a policy's is one of ours, however deep it stands."""
+    """Every name that might be a policy is one of thinkcap's own, at any depth."""
     if spec.name not in POLICIES:
         seen = spec.name[:80]
         raise Refusal(f"unknown policy '{seen}'{nearest(seen, POLICIES)}", code="unknown_policy", param="thinkcap")

@@ -184,7 +184,7 @@ class ServeConfig:
     log_requests: bool = False
     """Write requests, each with its status and policy, to the log."""
     access_log: AccessFormat = "off"
-    """A line a request on standard output: when, what became of it, what it spent; no words of it."""
+    """One line per request on standard output: when, how it ended, what it spent; none of its words."""
     otlp: str = ""
     """Where spans go: a collector's http://host:4318, or `env` for OTEL_EXPORTER_OTLP_ENDPOINT. Empty: nowhere."""
     otlp_sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
@@ -194,7 +194,7 @@ class ServeConfig:
     min_replicas: Positive = 1
     max_replicas: Positive = 4
     replica_tokens: Positive = 2**16
-    """A replica for so many tokens that the caps of requests under way allow."""
+    """One replica per this many tokens that the caps of requests in progress allow."""
     replica_cpus: Annotated[float, Meta(ge=0, le=4096)] = 1.0
     grow_after_s: Seconds = 10.0
     shrink_after_s: Seconds = 300.0
@@ -217,7 +217,7 @@ class ServeConfig:
     guard_rise: Annotated[float, Meta(gt=0, le=0.9)] = 0.1
     """By how much the share of failed, empty or slow answers may rise in what is held, before holding ends."""
     guard_slower: Annotated[float, Meta(ge=1, le=1000)] = 2.0
-    """Slow is what takes so many times longer than 95 of 100 watched answers."""
+    """An answer is slow if it takes this many times longer than 95 of 100 watched answers."""
 
     @classmethod
     def from_file(cls, path: Path) -> ServeConfig:

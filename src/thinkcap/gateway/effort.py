@@ -71,7 +71,7 @@ def watched(spec: PolicySpec, cap: int, card: EngineCard) -> PolicySpec:
 
 
 def bounded(tokens: int | None, cap: int, card: EngineCard, effort: Effort | None = None) -> PolicySpec:
-    """The policy whose thought ends after so many tokens and whose answer has the rest of the cap."""
+    """The policy whose thought ends after this many tokens and whose answer gets the rest of the cap."""
     if not tokens:
         return PolicySpec("nothink") if "nothink" in card.modes else _CLOSE
     if card.prefills or "nothink" not in card.modes:

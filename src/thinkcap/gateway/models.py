@@ -264,7 +264,7 @@ async def _check_names(address: str, model: str, config: ServeConfig, fleet: Fle
 async def _relay(
     model: str, name: str, engine: Engine, config: ServeConfig, metrics: Metrics, fleet: Fleet | None
 ) -> Relay | None:
-    """None where every request needs an empty block of ours."""
+    """None if every request needs an empty block from us."""
     card = engine.card
     if card.switch == "block":
         return None

@@ -137,7 +137,7 @@ class Wire:
     """From the request and the names thoughts go under; none where they stay hidden."""
     error: Callable[[Refusal], bytes]
     error_event: Callable[[Refusal, int], bytes]
-    """The same after the headers are out, and so many events."""
+    """The same once the headers and this many events have been sent."""
     servers_own: bool = False
     """Chat servers write it themselves: their answers can be handed on as they are."""
     counts_first: bool = False

@@ -1,4 +1,4 @@
-"""Anyone's rows, one an answer, into arms: from JSON lines, CSV, Parquet or a list inside a JSON document.
+"""Anyone's rows, one per answer, into arms: from JSON lines, CSV, Parquet or a list inside a JSON document.
 
 thinkcap diagnose runs.csv --map id=idx,correct=acc,tokens=n_out,budget=cap,policy=mode
 """

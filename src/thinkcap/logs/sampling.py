@@ -91,7 +91,7 @@ def _answers(log: Log) -> Iterator[tuple[int, Mapping[str, Any], Mapping[str, An
 
 
 def _shares(sizes: Sequence[int], wanted: int) -> list[int]:
-    """Each the same, as far as there are so many; what small ones leave goes to the others. One at least."""
+    """Equal numbers, as far as there are enough; what small strata leave goes to the others. At least one."""
     shares = [0] * len(sizes)
     left = max(wanted, len(sizes))
     while left and (open_ := [i for i, size in enumerate(sizes) if shares[i] < size]):

@@ -1,4 +1,4 @@
-"""Answers that nobody judged, in columns: what a batch or a journal of traffic holds, an arm a model.
+"""Answers that nobody judged, in columns: what a batch or a journal of traffic holds, one arm per model.
 
     rows = Ungraded("batch.jsonl", memory)
     rows.add("q1", SeenAnswer("gpt-9", "stop", 12, text="4"))

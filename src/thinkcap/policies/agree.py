@@ -60,7 +60,7 @@ def agree(
 
 
 def settled(answers: list[str | None], last: int, question: Question) -> Generator[Same, Any, bool]:
-    """Whether the last so many are one and the same answer."""
+    """Whether the last few are one and the same answer."""
     if len(answers) < last:
         return False
     newest = answers[-1]

@@ -104,7 +104,7 @@ def joined(chain: Completion, piece: Completion) -> Completion:
 
 
 def with_text(messages: Sequence[Message], text: str) -> tuple[Message, ...]:
-    """The conversation with a line of ours after the last user message."""
+    """The conversation with a line of our own after the last user message."""
     for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
         if message.get("role") == "user":

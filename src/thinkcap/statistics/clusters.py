@@ -80,7 +80,7 @@ def averaged(rows: NDArray[Any], questions: Ints | None) -> NDArray[Any]:
 def flips(differences: ArrayLike, questions: Ints) -> float:
     """Two-sided p of the sum of differences, each question's own sum taken with either sign: exact.
 
-    With one row a question it is McNemar's exact test.
+    With one row per question it is McNemar's exact test.
     """
     sums = np.rint(by_question(differences, questions)).astype(np.int64)
     won, lost = int(sums[sums > 0].sum()), int(-sums[sums < 0].sum())

@@ -66,7 +66,7 @@ class Survival:
         return 1.0 if watched == 0 else 1 - ((1 - self.level) / 2) ** (self.effect / watched)
 
     def steps(self, most: int) -> Ints:
-        """Indices of at most so many steps, spread evenly and both ends among them: enough for a picture."""
+        """Indices of at most this many steps, spread evenly with both ends among them: enough for a picture."""
         count = len(self.lengths)
         return np.unique(np.linspace(0, max(count - 1, 0), min(count, most)).astype(np.int64))
 

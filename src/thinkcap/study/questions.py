@@ -1,7 +1,7 @@
 """What was asked and the whole chains, beside the rows, so that a report can show the cut without the model.
 
 Ids mean nothing without the model that wrote them, so their text is stored while the engine is still open:
-`chains.jsonl`, one line a question, each chain once with the place in its text where every budget cuts it.
+`chains.jsonl`, one line per question, each chain once with the place in its text where every budget cuts it.
 
     cuts = Cuts(plan)
     for line in cuts.noted(lines): ...

@@ -1,4 +1,4 @@
-"""Which way to take under a cap: the one whose accuracy is surely highest among all that fit into it."""
+"""Which method to use under a cap: of all that fit into it, the one whose accuracy has the highest lower bound."""
 
 from __future__ import annotations
 

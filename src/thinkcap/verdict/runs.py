@@ -21,7 +21,7 @@ _WORDS = {
 }
 _PLACE = {"hardware", "dtype", "engine"}
 _FEW = 3
-"""Up to so many configurations of two runs are told one by one."""
+"""Up to this many configurations of two runs are listed one by one."""
 
 
 def made_on(provenance: Mapping[str, str]) -> str:

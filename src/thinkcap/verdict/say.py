@@ -27,7 +27,7 @@ class Spoken:
     """What everybody should know, one line per model and task."""
     advice: tuple[Advice, ...]
     sentences: tuple[Sentence, ...]
-    """The headline's own first, then by topic; `detail` marks those for who asks."""
+    """The headline's own first, then by topic; `detail` marks those shown only on request."""
     notes: tuple[str, ...]
 
 

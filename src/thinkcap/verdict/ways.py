@@ -16,7 +16,7 @@ from thinkcap.policies.registry import declared
 from thinkcap.verdict.words import Sentence, percent, points, signed, small, times, tokens
 
 _FEW = 3
-"""So many comparisons are said to everybody."""
+"""This many comparisons are shown without --details."""
 
 
 def ways(found: Findings, comparisons: Comparisons, row: str = "question") -> list[Sentence]:

@@ -18,7 +18,7 @@ class Sentence:
     topic: str = ""
     """What it is about: a page puts a heading where the topic changes; the headline has none."""
     detail: bool = False
-    """Said only to those who ask for details."""
+    """Shown only with --details."""
 
 
 def points(value: float) -> str:

@@ -44,7 +44,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 @dataclass(frozen=True)
 class Serving:
-    """A server of ours that answers."""
+    """A server that we started and that answers."""
 
     backend: BackendName
     base: str

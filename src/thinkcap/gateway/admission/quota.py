@@ -50,7 +50,7 @@ class Limits:
         )
 
     def each(self, tokens: int) -> list[Claim]:
-        """What a request of so many tokens claims of each limit that is set."""
+        """What a request of this many tokens claims of each limit that is set."""
         return [Claim(n, time_s, most, 1 if n.startswith("requests") else tokens) for n, time_s, most in self._set]
 
     def shared(self, among: int) -> Limits:

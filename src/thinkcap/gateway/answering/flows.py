@@ -74,7 +74,7 @@ def insured(flow: Flow, question: Question, cap: int) -> Flow:
 
 
 def metered(flow: Flow, most: int) -> Flow:
-    """At most so many requests, whatever the policy's options make of it."""
+    """At most this many requests, whatever the policy's options say."""
     made = 0
 
     def each(effect: Ask | First) -> Generator[Ask | First, Any, tuple[Completion, ...]]:

@@ -117,7 +117,7 @@ class _Pages:
         body = await service.body(request.scope, request.receive)
         kind = request.headers.get("content-type", "application/json")
         try:
-            # Its tokens are nobody's business here, its number is.
+            # Its tokens do not count here, but the request does.
             async with (
                 Reserved(service.quota, holder, 0),
                 Slot(service.admission),

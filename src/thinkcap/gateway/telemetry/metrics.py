@@ -111,7 +111,7 @@ class Metrics:
         self._use.add((policy,), tokens / cap)
 
     def name_upstream(self, address: str, name: str) -> None:
-        """What a model server is called in counts: where it is, is nobody's business who may read them."""
+        """What a model server is called in counts: readers of the counts must not learn where it is."""
         self._upstreams.setdefault(_netloc(address), name)
 
     def called(self, model: str, base: str, seconds: float, ended: BaseException | None) -> None:

@@ -1,4 +1,4 @@
-"""Spans by OpenTelemetry's conventions for generative AI: one a request, and inside it one a pass.
+"""Spans by OpenTelemetry's conventions for generative AI: one per request, and inside it one per pass.
 
     tracing = Tracing("http://localhost:4318", sample=1.0)        # needs thinkcap[otel]
     visit.trace = tracing.begin(visit, carried)
@@ -218,7 +218,7 @@ class RequestSpans:
                 span.set_status(Status(StatusCode.ERROR))
             span.end(one.ended)
         if visit.status >= 500:
-            # A server's span fails by its own fault only: what the caller did wrong is no error of ours.
+            # A server's span fails by its own fault only: what the caller did wrong is not our error.
             request.set_status(Status(StatusCode.ERROR, visit.code))
         request.end(self._began + int(1e9 * visit.seconds))
 

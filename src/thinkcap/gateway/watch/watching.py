@@ -46,7 +46,7 @@ _HOPS = frozenset(
         *(b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
     )
 )
-"""Headers that are between two neighbours, and not for who stands behind one of them."""
+"""Headers meant for the next hop only, not for whoever is behind it."""
 _IDLE_S = 3.0
 """Shorter than servers keep a connection that nobody uses (5 s): a request on one that closes is lost."""
 

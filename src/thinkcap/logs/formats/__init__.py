@@ -1,1 +1,1 @@
-"""One file a format. Every module here with `recognise(log)` and `read(log, questions, said)` is asked in turn."""
+"""One file per format. Every module with `recognise(log)` and `read(log, questions, said)` is asked in turn."""

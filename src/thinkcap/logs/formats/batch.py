@@ -1,4 +1,4 @@
-"""Output of OpenAI's batch API and of `vllm run-batch`: a reply a line, no golds and no caps.
+"""Output of OpenAI's batch API and of `vllm run-batch`: one reply per line, no golds and no caps.
 
     {"custom_id": "q1", "response": {"status_code": 200, "body": {"choices": [...], "usage": {...}}}}
 

@@ -1,4 +1,4 @@
-"""The journal that `thinkcap serve --watch` keeps: a line a request, its answers without a judge.
+"""The journal that `thinkcap serve --watch` keeps: one line per request, its answers without a judge.
 
 {"watch": 1, "model": "m", "key": "alice", "cap": 512, "answers": [{"finish": "stop", "tokens": 12, ...}], ...}
 """

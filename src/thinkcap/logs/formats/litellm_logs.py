@@ -1,4 +1,4 @@
-"""LiteLLM's standard logging payload, a line a call, as its callbacks and its bucket loggers write it.
+"""LiteLLM's standard logging payload, one line per call, as its callbacks and its bucket loggers write it.
 
     {"litellm_call_id": "...", "status": "success", "model": "m", "model_parameters": {"max_tokens": 64},
      "response": {"choices": [...], "usage": {...}}, "metadata": {"user_api_key_alias": "alice"}, ...}

@@ -30,7 +30,7 @@ class PaperSubject:
     task: str = ""
     budgets: tuple[int, ...] = ()
     first: int = 0
-    """Only the first so many questions: a pilot is a prefix of the full set."""
+    """Only this many first questions: a pilot is a prefix of the full set."""
     sampled: bool = False
     """Temperature above 0."""
 

@@ -30,7 +30,7 @@ from thinkcap.study.columns import check_size
 from thinkcap.verdict.say import Spoken, say
 
 INLINE_BYTES = 1_100_000
-"""Details of so many questions are inside the page; those of the others lie beside it."""
+"""Details of this many questions are inside the page; those of the others are in files beside it."""
 SHARD = 40
 FOLDER = "report-data"
 
