@@ -1,4 +1,4 @@
-"""NoThinking (arXiv 2504.09858): the turn starts with a finished dummy thought, then comes the answer, or a vote."""
+"""NoThinking (arXiv 2504.09858): the turn starts with a finished dummy thought, then comes an answer or a vote."""
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Flow, ask, ask_all

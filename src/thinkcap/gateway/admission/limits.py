@@ -1,4 +1,4 @@
-"""How much work is let in: a number of calls at once, a number of requests waiting; the next is told when to retry.
+"""How much work is let in: so many calls at once and requests waiting; others are told when to retry.
 
 async with Slot(admission, calls=5):
     ...                          # raises a 429 with Retry-After when the queue is full
