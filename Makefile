@@ -34,8 +34,10 @@ profile: setup
 
 # A process a core and one more, since tests also wait; a file's tests stay together, and share what is made once for it.
 PROCESSES = $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 8 ? n + 1 : 8 )))
+# Bytecode is kept even where the environment says otherwise: compiled once, not once a process.
+test: export PYTHONDONTWRITEBYTECODE =
 test: setup
-	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # The tests that failed last, one by one: what fails only beside others on a busy machine passes here and is named.
 test-again: setup

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import jsonschema
+import jsonschema_rs
 
 from page import written
 from thinkcap import extract
@@ -96,8 +96,8 @@ async def run(args: argparse.Namespace) -> list[dict[str, Any]]:
                 row |= {"content": content, "over": held["usage"]["completion_tokens"] > cap}
                 row |= {"policy": held["thinkcap"]["policy"], "tokens": held["usage"]["completion_tokens"]}
                 try:
-                    jsonschema.validate(json.loads(content), wanted)
-                except (ValueError, jsonschema.ValidationError):
+                    jsonschema_rs.validate(wanted, json.loads(content))
+                except (ValueError, jsonschema_rs.ValidationError):
                     pass
                 else:
                     row["complete"] = held["choices"][0]["finish_reason"] == "stop"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from thinkcap.core.engine import Output
@@ -39,14 +39,14 @@ def test_nothing_is_forced_where_the_model_may_choose(choice: Any) -> None:
 def test_a_required_call_is_a_list_of_calls_by_name(word: str) -> None:
     schema = forced_schema(forcing("required"), word)
     several = [{"name": name, word: {"fruit": "pears"}} for name in ("stock", "price")]
-    jsonschema.validate(several, schema)
+    jsonschema_rs.validate(schema, several)
     for wrong in (
         [],
         [{"name": "other", word: {"fruit": "pears"}}],
         [{"name": "stock", word: {"fruit": "plums"}}],
     ):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, schema)
+        with pytest.raises(jsonschema_rs.ValidationError):
+            jsonschema_rs.validate(schema, wrong)
     found = forced_calls("required", json.dumps(several), word)
     assert [call["function"]["name"] for call in found] == ["stock", "price"]
     assert all(json.loads(call["function"]["arguments"]) == {"fruit": "pears"} for call in found)
@@ -55,14 +55,14 @@ def test_a_required_call_is_a_list_of_calls_by_name(word: str) -> None:
 
 def test_one_call_alone_where_the_caller_wants_no_more() -> None:
     schema = forced_schema(forcing("required", parallel_tool_calls=False))
-    jsonschema.validate([CALL], schema)
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate([CALL, CALL], schema)
+    jsonschema_rs.validate(schema, [CALL])
+    with pytest.raises(jsonschema_rs.ValidationError):
+        jsonschema_rs.validate(schema, [CALL, CALL])
 
 
 def test_a_tool_by_its_name_is_held_to_its_arguments_alone() -> None:
     schema = forced_schema(forcing(NAMED))
-    jsonschema.validate({"fruit": "pears"}, schema)
+    jsonschema_rs.validate(schema, {"fruit": "pears"})
     (call,) = forced_calls(NAMED, '{"fruit": "pears"}<|im_end|>')
     assert call["function"] == {"name": "price", "arguments": '{"fruit": "pears"}'}
 

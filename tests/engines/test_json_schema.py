@@ -7,7 +7,7 @@ import random
 import re
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,13 +124,13 @@ def test_every_text_of_the_form_parses_satisfies_the_schema_and_can_be_finished(
     form = schema_form(schema)
     dice = random.Random(seed)
     text = any_text(form, dice)
-    jsonschema.validate(json.loads(text), schema)
+    jsonschema_rs.validate(schema, json.loads(text))
     assert complete(form, text)
     json.loads(shortest(form))
     cut = text[: dice.randint(0, len(text))]
     rest = remainder(form, cut)
     end = shortest(rest)
-    jsonschema.validate(json.loads(cut + end), schema)
+    jsonschema_rs.validate(schema, json.loads(cut + end))
     assert len(end.encode()) == rest.least <= form.tail
     said, after = lead(rest)
     assert (said + shortest(after)).startswith(said)

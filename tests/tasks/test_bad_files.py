@@ -33,10 +33,6 @@ BAD: dict[str, tuple[str, bytes]] = {
     "csv of nul bytes": ("x.csv", b"question,answer,kind\n\0,1,math"),
     "csv with an open quote": ("x.csv", b'question,answer,kind\n"?,1,math'),
     "csv with many columns": ("x.csv", b",".join(b"c%d" % i for i in range(20_000)) + b"\n1"),
-    "csv with a million columns": (
-        "x.csv",
-        b",".join(b"c%d" % i for i in range(1_000_000)) + b"\n" + b"," * 999_999,
-    ),
     "jsonl with many columns": ("x.jsonl", json.dumps({f"c{i}": 1 for i in range(100_000)}).encode()),
     "csv without a header": ("x.csv", b"What is 1 + 1?,2\nWhat is 2 + 2?,4\n"),
     "csv that is a web page": ("x.csv", b"<!DOCTYPE html><html><body>" + b"Not found " * 500 + b"</body></html>"),
@@ -64,16 +60,26 @@ BAD: dict[str, tuple[str, bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_ends_in_one_line(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    file, content = BAD[name]
-    (tmp_path / file).write_bytes(content)
+def ends_in_one_line(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        main(["study", "--task", str(tmp_path / file), "--dry-run"])
+        main(["study", "--task", str(path), "--dry-run"])
     assert end.value.code == 2
     printed, said = capsys.readouterr()
     assert printed == ""
     assert said.startswith("thinkcap: ")
-    assert file in said
+    assert path.name in said
     assert said.count("\n") == 1
     assert len(said) < 600
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_ends_in_one_line(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file, content = BAD[name]
+    (tmp_path / file).write_bytes(content)
+    ends_in_one_line(tmp_path / file, capsys)
+
+
+def test_a_million_columns_end_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ",".join(f"c{i}" for i in range(1_000_000))
+    (tmp_path / "x.csv").write_text(f"{names}\n{',' * 999_999}")
+    ends_in_one_line(tmp_path / "x.csv", capsys)

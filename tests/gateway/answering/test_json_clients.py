@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-import jsonschema
+import jsonschema_rs
 import openai
 import pydantic
 import pytest
@@ -112,7 +112,7 @@ def test_every_shape_is_complete_at_every_cap(address: str, name: str, shape: st
             reply = Client(address).post(URL, json=body).json()
             (choice,) = reply["choices"]
             found = json.loads(choice["message"]["content"])
-            jsonschema.validate(found, schema)
+            jsonschema_rs.validate(schema, found)
             assert choice["finish_reason"] == "stop"
             assert reply["usage"]["completion_tokens"] <= cap
             if way == "drafted" and (policy == "nothink" or cap == 512):

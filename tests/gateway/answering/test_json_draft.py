@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,7 +58,7 @@ def test_what_a_draft_says_fills_the_schema(draft: Draft, schema: dict[str, Any]
     found = narrowed(schema, draft)
     assert settled(found)
     assert value_of(found) == wanted
-    jsonschema.validate(wanted, schema)
+    jsonschema_rs.validate(schema, wanted)
 
 
 def test_what_the_draft_does_not_say_is_left_to_the_model() -> None:
@@ -82,6 +82,6 @@ def test_less_working_is_told_where_there_is_less_room() -> None:
 @given(SCHEMAS, st.sampled_from([NUMBER, LABEL, TRUTH, Draft("08/02/1916 -0.5\n007")]))
 def test_whatever_fits_the_narrowed_schema_fits_the_schema(schema: dict[str, Any], draft: Draft) -> None:
     found = narrowed(schema, draft)
-    jsonschema.validate(json.loads(shortest(schema_form(found))), schema)
+    jsonschema_rs.validate(schema, json.loads(shortest(schema_form(found))))
     if settled(found):
-        jsonschema.validate(value_of(found), schema)
+        jsonschema_rs.validate(schema, value_of(found))
