@@ -38,7 +38,7 @@ DEAREST = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Each of several processes begins to collect elsewhere, and finds compiled what the others have been through."""
+    """Each of several processes begins to collect elsewhere, and finds compiled what others have been through."""
     process = getattr(config, "workerinput", None)
     if process and [Path(place).resolve() for place in config.args] == [HERE]:
         places = sorted(HERE.glob("[a-z]*/")) + sorted(HERE.glob("test_*.py"))

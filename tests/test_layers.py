@@ -2,6 +2,7 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src" / "thinkcap"
@@ -34,9 +35,14 @@ OUTSIDE = {"engines", "traces"}
 DOMAIN = {"policies", "tasks", "statistics", "allocate", "grading"}
 
 
+@cache
+def read(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported_rooms(path: Path) -> set[str]:
     rooms = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(read(path)):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -67,7 +73,7 @@ def test_imports_go_down_only() -> None:
 def imported_modules(path: Path, known: set[str]) -> set[str]:
     """Modules of ours that a file imports anywhere: at its head, inside a function, or for type checking only."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(read(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -93,6 +99,7 @@ def circles(graph: dict[str, set[str]]) -> set[str]:
     return {" <-> ".join(sorted(m.removeprefix("thinkcap.") for m in group)) for group in groups}
 
 
+@cache
 def modules() -> dict[str, set[str]]:
     """Every module of ours, and those of ours that it imports."""
 
@@ -131,7 +138,7 @@ def test_every_room_says_what_lives_there() -> None:
     mute = [
         str(path.relative_to(SRC).parent)
         for path in [*SRC.glob("*/__init__.py"), *inside]
-        if len((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()) < 3
+        if len((ast.get_docstring(read(path)) or "").splitlines()) < 3
     ]
     assert mute == []
 
@@ -144,7 +151,7 @@ def types_by_name() -> dict[str, list[str]]:
     """Where every public class and type alias is defined."""
     found = defaultdict(list)
     for path in sorted(SRC.rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in read(path).body:
             match node:
                 case ast.ClassDef(name=name):
                     pass
@@ -169,7 +176,7 @@ def test_core_needs_only_the_standard_library() -> None:
 
     wrong = []
     for path in (SRC / "core").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(read(path)):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 name = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
                 top = (name or "").split(".")[0]

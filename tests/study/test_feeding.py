@@ -77,7 +77,7 @@ class Lanes:
         return Output(await self.read(ids), ids[-1] == END, len(ids), ids=ids, generated=len(ids))
 
     async def read(self, ids: Sequence[int]) -> str:
-        return "".join(("", "</think>", " 7")[i] for i in ids)
+        return "".join(("\n#### 7", "</think>", " so")[i] for i in ids)
 
     async def aclose(self) -> None:
         return
@@ -99,7 +99,7 @@ LENGTHS: dict[str, Callable[[Random], int]] = {
 def test_lanes_are_never_idle_before_the_last_chains_end(lengths: str, tmp_path: Path) -> None:
     engine = Lanes(LENGTHS[lengths])
     questions = tmp_path / "questions.jsonl"
-    lines = ({"id": f"q{i}", "question": f"{i}: 3 + 4?", "answer": "7"} for i in range(120))
+    lines = ({"id": f"q{i}", "question": f"{i}: 3 + 4?", "answer": "7", "kind": "number"} for i in range(120))
     questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
     table = {"tasks": [str(questions)], "budgets": [128, 256, 512, 1024], "out": str(tmp_path / "run")}
     config = StudyConfig.from_mapping({**table, "policies": ["nothink", "think", "close", "split", "iris"]})

@@ -55,7 +55,8 @@ class Grader:
         workers = workers or min(8, max(2, (os.cpu_count() or 2) // 2))
         self._workers = [Worker(limit_s) for _ in range(workers)]
         self._known: dict[tuple[str, str, str], Decision] = {}
-        self._free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+        # The one used last comes first: cases that come one by one start one program, not all.
+        self._free: queue.LifoQueue[Worker] = queue.LifoQueue()
         for worker in self._workers:
             self._free.put(worker)
         # Threads only wait on pipes; they belong to no event loop, so the grader works in any.
