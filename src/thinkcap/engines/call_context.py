@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
+class CallContext(Struct, frozen=True):
     headers: Mapping[str, str]
     """Sent with every call: a request's id, the trace it belongs to."""
     told: Callable[[str, float, BaseException | None], None]

@@ -30,20 +30,18 @@ class EventReader:
             # A CR at the very end may be half of a line end; wait for the rest.
             tail = b"\r" if held.endswith(b"\r") else b""
             held = held.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n") + tail
-        *blocks, self._held = held.split(b"\n\n")
-        if len(self._held) > self._most:
+        blocks = held.split(b"\n\n")
+        if len(held) > self._most and max(map(len, blocks)) > self._most:
             raise EventTooLarge(f"an event of more than {self._most} bytes")
+        self._held = blocks.pop()
         found: list[bytes] = []
         for block in blocks:
-            if len(block) > self._most:
-                raise EventTooLarge(f"an event of more than {self._most} bytes")
-            if b"data:" not in block:
+            if block.startswith(b"data: ") and b"\n" not in block:
+                data = block[6:]
+            elif b"data:" in block:
+                data = _joined(block)
+            else:
                 continue
-            data = (
-                block[5:].removeprefix(b" ")
-                if block.startswith(b"data:") and b"\n" not in block
-                else _joined(block)
-            )
             if data == b"[DONE]":
                 self.done, self._held = True, b""
                 break

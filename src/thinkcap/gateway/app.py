@@ -103,8 +103,8 @@ class Gateway:
         finally:
             visit.status = visit.status or LEFT
             visit.ended = time.perf_counter()
-            # What looks on from outside has its turn once the last bytes are on their way.
-            asyncio.get_running_loop().call_soon(self.service.visits.end, visit)
+            # By now the last bytes are on their way.
+            self.service.visits.end(visit)
 
     async def _serve(self, wire: Wire, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
         service, config = self.service, self.service.config
@@ -319,8 +319,12 @@ class _Response:
                         self.visit.shown()
                 if not self.started:
                     await self._start(200, [*_SSE, (b"x-thinkcap", about)])
-                await self._send({"type": "http.response.body", "body": event, "more_body": True})
-            await self._end(b"")
+                if event.endswith(replies.DONE):
+                    await self._end(event)
+                else:
+                    await self._send({"type": "http.response.body", "body": event, "more_body": True})
+            if not self.done:
+                await self._end(b"")
         finally:
             await events.aclose()  # type: ignore[attr-defined]
 

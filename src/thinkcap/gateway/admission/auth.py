@@ -108,7 +108,7 @@ class Keys:
         for name, one in keys.items():
             holder = Holder(name, one.limits or limits or Limits())
             for value in one.key:
-                self._hashes.append(value.removeprefix("sha256:").encode())
+                self._hashes.append(bytes.fromhex(value.removeprefix("sha256:")))
                 self._holders.append((holder, one.expires))
 
     def __bool__(self) -> bool:
@@ -137,7 +137,7 @@ class Keys:
             # Anthropic's clients send the key alone.
             sent = next((b"Bearer " + value for name, value in headers if name == b"x-api-key"), b"")
         scheme, _, key = sent.partition(b" ")
-        mine = hashlib.sha256(key.strip()).hexdigest().encode()
+        mine = hashlib.sha256(key.strip()).digest()
         # Every hash is compared, so that the time says nothing about which one matched.
         found = [hmac.compare_digest(mine, one) for one in self._hashes]
         return self._holders[found.index(True)] if scheme.lower() == b"bearer" and any(found) else None

@@ -12,7 +12,7 @@ from typing import Any
 from thinkcap.engines.answers import (
     REASONING,
     REPETITION,
-    ChatAnswer,
+    ChatChoice,
     Usage,
     decoded,
     fitting,
@@ -89,7 +89,20 @@ class StreamInspector:
 
     def take(self, events: Sequence[bytes]) -> bytes:
         """A ValueError where an event is not what a chat server sends."""
-        return b"".join(out for data in events if not self.over and (out := self._event(data)))
+        out: list[bytes] = []
+        for raw in events:
+            chunk, data = read_event(raw)
+            if chunk.error is not None:
+                raise StreamError(chunk.error)
+            if chunk.usage is not None:
+                self.usage = chunk.usage
+            if chunk.choices:
+                out.append(self._choice(chunk.choices[0], data))
+            else:
+                self._usage_event = b"data: " + data + b"\n\n" if chunk.usage is not None else b""
+            if self.over:
+                break
+        return b"".join(out)
 
     def end(self, about: dict[str, Any]) -> bytes:
         """The finish event with what happened in it, the usage where it was asked for, and the end mark."""
@@ -97,26 +110,15 @@ class StreamInspector:
         event = b"data: " + encode({**last, "thinkcap": about}) + b"\n\n"
         return b"".join(self._silent) + event + (self._usage_event if self._usage_wanted else b"") + DONE
 
-    def _event(self, raw: bytes) -> bytes:
-        chunk, data = read_event(raw)
-        if chunk.error is not None:
-            raise StreamError(chunk.error)
-        if chunk.usage is not None:
-            self.usage = chunk.usage
-        if not chunk.choices:
-            self._usage_event = b"data: " + data + b"\n\n" if chunk.usage is not None else b""
-            return b""
-        return self._choice(chunk, data)
-
-    def _choice(self, chunk: ChatAnswer, data: bytes) -> bytes:
-        part = chunk.choices[0]
-        shows = part.text.shows
+    def _choice(self, part: ChatChoice, data: bytes) -> bytes:
+        text = part.text
+        shows = text.shows
         if shows:
             self.shown += 1
-            self._characters += part.text.characters
-            self.answers |= part.text.answers
+            self._characters += text.characters
+            self.answers = self.answers or text.answers
             if self._keep_content:
-                self.content += part.text.content or ""
+                self.content += text.content or ""
             if self._fields:
                 data = encode(renamed(decoded(data), self._fields))
         if part.finish_reason is not None:

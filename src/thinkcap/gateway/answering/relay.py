@@ -83,12 +83,16 @@ class Relay:
         self, call: Call, choice: Choice, cap: int, fields: Sequence[str], visit: Visit
     ) -> AsyncIterator[bytes]:
         """Events as they come; the first yield holds the first that shows anything."""
-        state = StreamInspector(call, fields, cap)
+        state, last = StreamInspector(call, fields, cap), b""
         body = self._body(call, choice, cap)
         async with aclosing(self._client.events(self._path, body, lambda: state.begun)) as batches:
             try:
                 async for batch in batches:
-                    if out := state.take(batch):
+                    out = state.take(batch)
+                    if state.finish is not None:
+                        # The end of the stream is right behind: one write for all of it.
+                        last += out
+                    elif out:
                         yield out
                     if state.over:
                         break
@@ -104,7 +108,7 @@ class Relay:
         about = self._about(call, choice, cap, state.finish, usage, state.content, visit)
         if not state.answers:
             raise replies.no_answer(state.finish == "length", cap)
-        yield state.end(about)
+        yield last + state.end(about)
 
     @staticmethod
     def _read(raw: bytes) -> tuple[bytes, ChatAnswer]:

@@ -7,11 +7,11 @@ metrics.text()
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from thinkcap.core.errors import EngineError
@@ -28,8 +28,7 @@ _OURS = ("fallback", "json", "end", "round", "project")
 """Stages that no policy's facts name."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpentPass:
+class SpentPass(Struct, frozen=True):
     """One generation for a request, in numbers."""
 
     stage: str

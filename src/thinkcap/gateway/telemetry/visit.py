@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from thinkcap.core.complete import Complete, complete
 from thinkcap.core.engine import Emit, Engine
@@ -44,8 +45,7 @@ class VisitSpans(Protocol):
     def end(self, visit: Visit) -> None: ...
 
 
-@dataclass(slots=True, eq=False)
-class Visit:
+class Visit(Struct, eq=False):
     id: str
     method: str
     path: str

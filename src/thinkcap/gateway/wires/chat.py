@@ -246,7 +246,7 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
         format=raw["response_format"] if wanted is not None and wanted.type != "text" else None,
         tools=tuple(raw.get("tools") or ()),
         options=_options(raw, asked, stops),
-        bookkeeping={k: v for k, v in raw.items() if k in WITHOUT_EFFECT and v is not None},
+        bookkeeping=EMPTY if WITHOUT_EFFECT.isdisjoint(raw) else _bookkeeping(raw),
         unknown={name: raw[name] for name in unknown} if unknown else EMPTY,
         template_kwargs={k: v for k, v in kwargs.items() if k not in _SWITCHES} if kwargs else EMPTY,
         media=any(
@@ -258,6 +258,10 @@ def _call(raw: dict[str, Any], asked: ChatRequest, unknown: tuple[str, ...], cap
         size=size,
         raw=raw,
     )
+
+
+def _bookkeeping(raw: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in raw.items() if name in WITHOUT_EFFECT and value is not None}
 
 
 def _options(raw: dict[str, Any], asked: ChatRequest, stops: tuple[str, ...]) -> dict[str, Any]:
