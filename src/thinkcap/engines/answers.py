@@ -34,12 +34,12 @@ _SPARE_CHARACTERS = 2**16
 Tokens = Annotated[int, Meta(ge=0, le=2**40)]
 
 
-class TokenDetails(Struct):
+class TokenDetails(Struct, gc=False):
     reasoning_tokens: Tokens | None = None
     cached_tokens: Tokens | None = None
 
 
-class Usage(Struct):
+class Usage(Struct, gc=False):
     prompt_tokens: Tokens | None = None
     completion_tokens: Tokens | None = None
     completion_tokens_details: TokenDetails | None = None
@@ -54,7 +54,7 @@ class Usage(Struct):
         return self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details else None
 
 
-class ChatText(Struct):
+class ChatText(Struct, gc=False):
     """A message, or the piece of one that an event adds."""
 
     content: str | None = None
@@ -85,7 +85,7 @@ class ChatText(Struct):
         return bool(self.content or self.reasoning_content or self.reasoning or self.tool_calls)
 
 
-class ChatChoice(Struct):
+class ChatChoice(Struct, gc=False):
     message: ChatText | None = None
     delta: ChatText | None = None
     finish_reason: str | None = None
@@ -96,7 +96,7 @@ class ChatChoice(Struct):
         return self.message or self.delta or _NOTHING
 
 
-class ChatAnswer(Struct):
+class ChatAnswer(Struct, gc=False):
     """A whole answer, or one event of a stream."""
 
     choices: list[ChatChoice] = []

@@ -36,8 +36,6 @@ class _BoundedConnection(HttpToolsProtocol):
     _header_bytes: int
     _arrival_s: float
 
-    _head = 0
-    """Bytes of the head that is being read."""
     _outside = 0
     """Bytes since the request began that were no body: the head, framing, trailers."""
     _in_head = True
@@ -74,27 +72,19 @@ class _BoundedConnection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head = self._request_open = True
-        self._head = 0
-
-    def on_url(self, url: bytes) -> None:
-        self._head += len(url)
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        # Trailers mean nothing to us; they are counted and dropped.
-        if self._in_head:
-            self._head += len(name) + len(value) + len(": \r\n")
-            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._stop_clock()
-        if self._head > self._header_bytes:
+        # Part of the body may have come with the head, so this much alone does not make the head too large.
+        if self._outside > self._header_bytes and self._head_bytes() > self._header_bytes:
             self._refuse(Refusal("the headers are too large", status=431, code="headers_too_large"))
         if self._deaf:
             return
         before = self.cycle
         super().on_headers_complete()
+        # The parser reports trailers as headers; these go where nobody reads them. Their size is bounded as well.
+        self.headers = []
         if self.cycle is not before:
             self.cycle.transport = _LingeringTransport(self)  # type: ignore[assignment]
             # Until the request has ended: an answer that comes earlier then says `connection: close`.
@@ -110,7 +100,7 @@ class _BoundedConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._request_open, self._in_head = False, True
-        self._outside = self._head = 0
+        self._outside = 0
         if self._deaf:
             return
         if not self.cycle.response_started:
@@ -140,6 +130,9 @@ class _BoundedConnection(HttpToolsProtocol):
         self.flow.resume_reading()
         self.transport.write_eof()
         self._late = self.loop.call_later(_LINGER_S, self.transport.abort)
+
+    def _head_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + len(": \r\n") for name, value in self.headers)
 
     def _refuse(self, err: Refusal) -> None:
         if self.transport.is_closing() or self._deaf:
