@@ -169,6 +169,12 @@ def test_the_gate_is_counted_by_agreement(seen: Seen) -> None:
     assert sum(ran.values()) == found["whole"]["right"]
 
 
+def test_the_samples_are_the_first_try_of_a_gate(seen: Seen) -> None:
+    name = f"gate(samples=5,each=32,otherwise={IRIS})@304"
+    (found,) = (e for e in seen.found["escalations"] if e["cascade"] == name)
+    assert found["accepted"] == sum(row["stage"] == "vote" for row in seen.rows[name].values()) > 0
+
+
 def test_rounds_agree_or_not(seen: Seen) -> None:
     name = "mrsd(first=16,think=96,answer=32,rounds=3)@400"
     found = next(e for e in seen.found["escalations"] if e["cascade"] == name)["convergence"]

@@ -335,6 +335,19 @@ def _row(
     }
 
 
+def test_a_thought_written_in_pieces_shares_no_stages(tmp_path: Path) -> None:
+    """`agree` thinks 32 tokens at a time under every cap: its caps are no two methods of the same stages."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pieces = [["think", 32], ["trial", 8], ["think", 32], ["trial", 8]]
+    rows = [_row(q, "agree", b, b > 80, 70, "trial", pieces, False) for q in range(6) for b in (80, 160)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    records = read([tmp_path])
+    assert [one.stages for one in records.arms] == [Stages(), Stages()]
+    assert diagnose(records, draws=0).comparisons.made == ()
+
+
 def test_only_the_looser_reading_was_run() -> None:
     """A study with think[heuristic] alone is still a study of thinking."""
     loose = [

@@ -46,7 +46,9 @@ def accepted(arm: Arm) -> Bools | None:
     """Rows that the first try settled; None where the arm has none, or the log does not name stages."""
     if "stage" not in arm.extra:
         return None
-    named = np.asarray(arm.extra["stage"].astype(str) == "probe")
+    # A method that falls back on another has its samples for a first try.
+    first = "vote" if declared(arm.policy).falls_back_to else "probe"
+    named = np.asarray(arm.extra["stage"].astype(str) == first)
     return named if arm.stages.first is not None or bool(named.any()) else None
 
 

@@ -213,11 +213,15 @@ def _stages(columns: _Columns, rows: NDArray[np.int64], policy: str, budget: int
     seen: dict[str, int] = {}
     for name, allowed in stages:
         seen.setdefault(name.rstrip("0123456789"), allowed)
-    if not {"think", "probe"} & seen.keys() or stages == [("think", budget)]:
+    known = declared(policy)
+    if not {"think", "probe"} & seen.keys() or stages == [("think", budget)] or known.falls_back_to:
         return Stages()
     first, think = seen.pop("probe", None), seen.pop("think", None)
-    answer = 0 if declared(policy).coupled else sum(seen.values()) or None
+    answer = 0 if known.coupled else sum(seen.values()) or None
     rounds = None if think is None else sum(1 for name, _ in stages if name.rstrip("0123456789") == "think")
+    if rounds and rounds > 1 and not known.refines:
+        # A thought that is written piece by piece, with trials between: a piece is no stage that others share.
+        return Stages()
     return Stages(first, think, answer, rounds)
 
 
