@@ -139,7 +139,9 @@ def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, 
         named: dict[str, Any] = {"model": models} if isinstance(models, str) else {}
         if isinstance(models, list):
             named = {"models": models}
-        config = ServeConfig.from_mapping({"port": 0, "ping_s": 5, **named, **settings})
+        config = ServeConfig.from_mapping(
+            {"port": 0, "ping_s": 5, "connect_timeout_s": PATIENCE_S, **named, **settings}
+        )
         metrics = Metrics()
         if isinstance(models, ScriptedEngine):
             opened = Models([Served("scripted", models)])
