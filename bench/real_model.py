@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ MOST = 2048
 """The cap at which modes are compared on chains that end: all tasks have it."""
 READINGS = ("think", "think[heuristic]", "close", "close(sentence=qwen)", "close(sentence=placebo)", "split")
 """What can be had of a chain that the cap cuts."""
+OTHERS = ("iris", "iris_plus", "mrsd", "vote(samples=3)", "vote", "gate", "skip", "agree", "sure", "estimate")
+"""Methods of several calls, and rules of others for the same cap."""
+PICTURED = ("nothink", "think", "split", "iris", "mrsd", "vote", "gate", "skip", "agree")
 
 
 def said(*words: str) -> str:
@@ -46,8 +50,8 @@ def said(*words: str) -> str:
 class Arms:
     """Right, ended and tokens of every question, by policy and cap."""
 
-    def __init__(self, run: Path) -> None:
-        table = pq.read_table(run / "rows.parquet")
+    def __init__(self, rows: Path) -> None:
+        table = pq.read_table(rows)
         self._rows = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
 
     def of(self, task: str, policy: str, cap: int) -> tuple[Any, Any, Any] | None:
@@ -72,6 +76,11 @@ class Arms:
         return found
 
 
+@cache
+def arms_of(task: str) -> Arms:
+    return Arms(ROWS / task / "rows.parquet")
+
+
 def percent(values: Any) -> str:
     return f"{100 * np.mean(values):.1f}"
 
@@ -88,10 +97,10 @@ def shown(arm: tuple[Any, Any, Any] | None) -> str:
 
 def modes() -> str:
     """Base, both modes and chains that end, beside each other."""
-    base = Arms(ROWS / "base")
+    base = Arms(ROWS / "base" / "rows.parquet")
     rows, apart = [], []
     for task in TASKS:
-        arms = Arms(ROWS / task)
+        arms = arms_of(task)
         for cap in CAPS:
             if arms.of(task, "think", cap) is None:
                 continue
@@ -104,11 +113,11 @@ def modes() -> str:
         think, nothink = arms.known(task, "think", MOST), arms.known(task, "nothink", MOST)
         ended, silent = think[1], think[1] & arms.unread(task, "think", MOST)
         apart.append(
-            f"- {task}: of {len(ended):,} chains {ended.sum():,} end within {MOST:,} tokens. On those questions "
-            f"thinking is right in {percent(think[0][ended])} %, the mode without it in "
-            f"{percent(nothink[0][ended])} %. {silent.sum()} end without closing their thought: they give no "
-            f"answer and count as not right. Half of all chains end within {int(np.median(think[2]))} tokens; "
-            f"without thinking, within {int(np.median(nothink[2]))}."
+            f"- {task}: {ended.sum():,} of {len(ended):,} chains end within {MOST:,} tokens. On those questions "
+            f"thinking gets {percent(think[0][ended])} % right, not thinking {percent(nothink[0][ended])} %. "
+            f"{silent.sum()} chains end without closing their thought: they give no answer and count as wrong. "
+            f"Half of all chains end within {np.median(think[2]):,.0f} tokens; without thinking, half of the "
+            f"answers end within {np.median(nothink[2]):,.0f}."
         )
     titles = ("task", "cap", "base (%)", "nothink (%)", "think (%)", "ended (%)", "right of those (%)")
     return "\n".join([*table(titles, rows), "", *apart])
@@ -118,7 +127,7 @@ def readings() -> str:
     """What the same chains give when the cap cuts them: nothing, what they say, or an answer after all."""
     rows = []
     for task in TASKS:
-        arms = Arms(ROWS / task)
+        arms = arms_of(task)
         found = ((f"{cap:,}", [shown(arms.of(task, policy, cap)) for policy in READINGS]) for cap in CAPS)
         rows += [(task, cap, *cells) for cap, cells in found if any(cells)]
     return "\n".join(table(("task", "cap", *(f"{policy} (%)" for policy in READINGS)), rows))
@@ -126,7 +135,7 @@ def readings() -> str:
 
 def beside() -> str:
     """What the paper prints for Qwen3-8B where it means the same, and what the rows here say."""
-    gsm8k, math500 = Arms(ROWS / "gsm8k"), Arms(ROWS / "math500")
+    gsm8k, math500 = map(arms_of, TASKS)
     right, ended, _ = gsm8k.known("gsm8k", "think", 512)
     both = [percent(math500.known("math500", mode, MOST)[0]) for mode in ("nothink", "think")]
     rows = (
@@ -143,51 +152,107 @@ def beside() -> str:
     return "\n".join(table(("", "Qwen3-8B in the paper (%)", "here (%)"), rows))
 
 
-def landing() -> str:
-    """What last words in a closed thought do, question by question."""
-    arms = Arms(ROWS / "gsm8k")
-    bare, qwen, placebo = "close", "close(sentence=qwen)", "close(sentence=placebo)"
-    pairs = [(cap, *pair) for pair in ((qwen, bare), (placebo, bare), (qwen, placebo)) for cap in CAPS[:3]]
+def differences(pairs: Iterable[tuple[str, str, int, str]]) -> list[tuple[str, ...]]:
+    """Task, method, cap and the method it is compared with, question by question; one family of tests."""
     found = {
-        (cap, one, other): difference(
-            arms.known("gsm8k", one, cap)[0], arms.known("gsm8k", other, cap)[0], "question"
+        (task, one, cap, other): difference(
+            arms_of(task).known(task, one, cap)[0], arms_of(task).known(task, other, cap)[0], "question"
         )
-        for cap, one, other in pairs
+        for task, one, cap, other in pairs
     }
     clear = holm({pair: paired.test.p for pair, paired in found.items()})
     rows = []
-    for (cap, one, other), paired in found.items():
+    for pair, paired in found.items():
         gain, low, high = (100 * x for x in (paired.test.difference, paired.low, paired.high))
-        p = clear[cap, one, other]
-        rows.append((one, other, f"{cap:,}", f"{gain:+.1f}", f"{low:+.1f} to {high:+.1f}", f"{p:.2g}"))
-    return "\n".join(table(("with", "against", "cap", "points", "95 %", "p (Holm)"), rows, words=2))
+        task, one, cap, other = pair
+        told = (f"{gain:+.1f}", f"{low:+.1f} to {high:+.1f}", f"{clear[pair]:.2g}")
+        rows.append((task, one, other, f"{cap:,}", *told))
+    return rows
+
+
+DIFFERENCE = ("points", "95 %", "p (Holm)")
+
+
+def landing() -> str:
+    """What last words in a closed thought do, question by question."""
+    bare, qwen, placebo = "close", "close(sentence=qwen)", "close(sentence=placebo)"
+    caps = {"gsm8k": (256, 512, 1024), "math500": (512, 1024, 2048)}
+    rows = differences(
+        (task, one, cap, other)
+        for task in TASKS
+        for one, other in ((qwen, bare), (placebo, bare), (qwen, placebo))
+        for cap in caps[task]
+    )
+    return "\n".join(table(("task", "with", "against", "cap", *DIFFERENCE), rows, words=3))
+
+
+def others() -> str:
+    """Methods of several calls and rivals, against an answer without thinking under the same cap."""
+    ran = [
+        (task, policy, cap, "nothink")
+        for task in TASKS
+        for cap in CAPS[1:]
+        for policy in OTHERS
+        if arms_of(task).of(task, policy, cap) is not None
+    ]
+    rows = []
+    for (task, policy, cap, _), (*_, points, interval, p) in zip(ran, differences(ran), strict=True):
+        right, _, tokens = arms_of(task).known(task, policy, cap)
+        direct = arms_of(task).known(task, "nothink", cap)[0]
+        rows.append(
+            (
+                task,
+                policy,
+                f"{cap:,}",
+                f"{tokens.mean():,.0f}",
+                percent(direct),
+                percent(right),
+                points,
+                interval,
+                p,
+            )
+        )
+    titles = ("task", "method", "cap", "tokens", "nothink (%)", "method (%)", *DIFFERENCE)
+    return "\n".join(table(titles, rows, words=2))
 
 
 def apart() -> str:
     """How far two runs of the recipe are from each other."""
-    before, rows, far = Arms(ROWS / "first_run"), [], []
+    again, rows, far = Arms(ROWS / "again" / "rows.parquet"), [], []
     for task in TASKS:
-        now = Arms(ROWS / task)
+        first = arms_of(task)
         for cap in CAPS[: CAPS.index(MOST) + 1]:
-            found = [arms.known(task, p, cap)[0] for p in ("nothink", "think") for arms in (before, now)]
+            found = [arms.known(task, p, cap)[0] for p in ("nothink", "think") for arms in (first, again)]
             rows.append((task, f"{cap:,}", *map(percent, found)))
             far += [abs(100 * (np.mean(a) - np.mean(b))) for a, b in (found[:2], found[2:])]
     titles = ("task", "cap", "nothink, first (%)", "second (%)", "think, first (%)", "second (%)")
-    return "\n".join([*table(titles, rows), "", f"The largest difference is {max(far):.1f} points."])
+    told = f"Differences: {np.mean(far):.1f} points on average, {max(far):.1f} at most."
+    return "\n".join([*table(titles, rows), "", told])
 
 
 def twice() -> str:
     """How far two studies of the same weights are from each other."""
-    before, now, rows = Arms(ROWS / "first_study"), Arms(ROWS / "math500"), []
-    for policy in ("nothink", "think", "close", "split", "town", "iris"):
-        for cap in CAPS[1 : CAPS.index(MOST) + 1]:
-            one, other = (arms.known("math500", policy, cap)[0] for arms in (before, now))
-            far = 100 * (np.mean(other) - np.mean(one))
-            rows.append(
-                (policy, f"{cap:,}", percent(one), percent(other), f"{far:+.1f}", str((one != other).sum()))
-            )
-    titles = ("method", "cap", "one study (%)", "the other (%)", "points", "questions that changed")
-    return "\n".join(table(titles, rows))
+    rows, far = [], []
+    for task in TASKS:
+        before, now = Arms(ROWS / "earlier" / f"{task}.parquet"), arms_of(task)
+        for policy in ("nothink", "think", "close", "split", "town", "iris"):
+            for cap in (512, 2048):
+                one, other = (arms.known(task, policy, cap)[0] for arms in (before, now))
+                far.append(100 * (np.mean(other) - np.mean(one)))
+                changed = f"{(one != other).sum()} of {len(one):,}"
+                rows.append((task, policy, f"{cap:,}", percent(one), percent(other), f"{far[-1]:+.1f}", changed))
+    titles = ("task", "method", "cap", "one study (%)", "the other (%)", "points", "questions that changed")
+    told = f"Differences: {np.mean(np.abs(far)):.1f} points on average, {max(map(abs, far)):.1f} at most."
+    return "\n".join([*table(titles, rows, words=2), "", told])
+
+
+def picture(task: str, out: Path) -> None:
+    """Accuracy against cap of those methods that tell the story: all of them would hide it."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "pictured.parquet"
+        pq.write_table(pq.read_table(ROWS / task / "rows.parquet", filters=[("policy", "in", PICTURED)]), log)
+        said("report", str(log), "--figure", "accuracy", "--out", folder)
+        shutil.copy(Path(folder) / "figures" / "accuracy.svg", out)
 
 
 def main() -> None:
@@ -198,6 +263,7 @@ def main() -> None:
     written(args.page, "readings", readings())
     written(args.page, "beside the paper", beside())
     written(args.page, "landing", landing())
+    written(args.page, "others", others())
     written(args.page, "apart", apart())
     written(args.page, "twice", twice())
     written(args.page, "speed", told(json.loads((ROWS / "study_speed.json").read_text(encoding="utf-8"))))
@@ -206,9 +272,7 @@ def main() -> None:
         verdict = said("diagnose", run).replace(str(ROOT) + "/", "")
         written(args.page, f"verdict {task}", f"```\n{verdict}\n```")
         written(args.page, f"tables {task}", said("report", run, "--table", "methods"))
-        with tempfile.TemporaryDirectory() as folder:
-            said("report", run, "--figure", "accuracy", "--out", folder)
-            shutil.copy(Path(folder) / "figures" / "accuracy.svg", args.page.parent / "img" / f"real-{task}.svg")
+        picture(task, args.page.parent / "img" / f"real-{task}.svg")
     print(args.page)
 
 
