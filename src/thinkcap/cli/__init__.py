@@ -63,20 +63,6 @@ class _Verbs(click.Group):
             raise click.UsageError(f"unknown command '{args[0]}'{nearest(args[0], VERBS)}")
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        from thinkcap.core.errors import ThinkcapError
-
-        started = time.perf_counter()
-        try:
-            return super().invoke(ctx)
-        except (ThinkcapError, OSError) as err:
-            if loudness() > 0:
-                say("".join(traceback.format_exception(err)), err=True)
-            raise
-        finally:
-            if loudness() > 0:
-                say(f"took {time.perf_counter() - started:.1f} s", err=True)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # click's own would import every verb to read its docstring.
         with formatter.section("Commands"):
@@ -125,11 +111,24 @@ def group(ctx: click.Context) -> None:
 
     Start with `thinkcap study`: it runs the bundled model on its own problems in both modes, at sixteen budgets.
     """
+    started = time.perf_counter()
+    ctx.call_on_close(lambda: _tell_more(started))
     if ctx.invoked_subcommand is None:
         say(ctx.get_help())
 
 
 _with_loudness(group)
+
+
+def _tell_more(started: float) -> None:
+    """With `-v`, at the end: where an error came from, and how long it took."""
+    from thinkcap.core.errors import ThinkcapError
+
+    if loudness() > 0:
+        error = sys.exception()
+        if isinstance(error, ThinkcapError | OSError):
+            say("".join(traceback.format_exception(error)), err=True)
+        say(f"took {time.perf_counter() - started:.1f} s", err=True)
 
 
 def main(args: list[str] | None = None) -> Any:

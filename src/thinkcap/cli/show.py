@@ -5,27 +5,28 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from shutil import get_terminal_size
 
-from thinkcap.api import run_study
 from thinkcap.cli.served import StartLine
 from thinkcap.cli.terminal import REWRITE, say
-from thinkcap.core.sync import wait
+from thinkcap.engines.served import Tell
 from thinkcap.progress import now_and_then
 from thinkcap.shown import counted
 from thinkcap.studied import Studied
-from thinkcap.study.config import StudyConfig
 from thinkcap.study.estimate import Estimate
+from thinkcap.study.progress import Watcher
 
 _ERRORS = 10
 
 
-def run_shown(config: StudyConfig, *, quiet: bool) -> Studied:
-    """Run with a progress line; on Ctrl-C say how to go on."""
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[tuple[Watcher | None, Tell]]:
+    """A line that says how far a study is and how its server comes up; on Ctrl-C, how to go on."""
     line, start = _Line(), StartLine(quiet)
-    watch = None if quiet else now_and_then(line.write, 0.2 if line.live else 10.0)
     try:
-        return wait(run_study(config, watch=watch, tell=start))
+        yield None if quiet else now_and_then(line.write, 0.2 if line.live else 10.0), start
     except KeyboardInterrupt:
         start.end()
         line.end()

@@ -96,7 +96,9 @@ def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> 
 
     import tomli_w
 
+    from thinkcap.api import run_study
     from thinkcap.cli import show
+    from thinkcap.core.sync import wait
     from thinkcap.report.explorer.page import write_page
     from thinkcap.study.config import StudyConfig
     from thinkcap.study.estimate import estimate
@@ -112,7 +114,8 @@ def command(file: Path | None, dry_run: bool, as_json: bool, **options: Any) -> 
         return
     if not as_json:
         say(show.estimate_text(found), err=True)
-    result = show.run_shown(config, quiet=as_json)
+    with show.progress(quiet=as_json) as (watch, tell):
+        result = wait(run_study(config, watch=watch, tell=tell))
     write_page(result.folder)
     say(json.dumps(result.summary, indent=1) if as_json else str(result))
     if result.failed:

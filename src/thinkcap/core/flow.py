@@ -14,7 +14,7 @@ by completions, and `Same`, answered by the grader. The driver counts tokens and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -167,8 +167,15 @@ class _Ledger:
             return request
         return replace(request, budget=budget, sampling=drawn if drawn.seed == seed else replace(drawn, seed=seed))
 
-    def settle(self, budget: int, completion: Completion) -> None:
-        self.reserved -= budget - completion.charged
+    def enter(
+        self, requests: Sequence[Request], found: Completion | tuple[Completion, ...]
+    ) -> tuple[Completion, ...]:
+        """What came of the requests; what a request did not use is free again."""
+        completions = found if isinstance(found, tuple) else (found,)
+        for request, completion in zip(requests, completions, strict=True):
+            self.reserved -= request.budget - completion.charged
+            self.steps.append(Step(request, completion))
+        return completions
 
 
 async def drive(
@@ -195,8 +202,9 @@ async def drive(
                     raise Unsupported("this policy compares answers; drive it with a grader")
                 came = await judge(effect.a, effect.b, effect.kind)
                 continue
+            clipped = [ledger.admit(request) for request in effect.requests]
             try:
-                came = await _answer(effect, engine, ledger, show, each)
+                came = ledger.enter(clipped, await _asked(effect, engine, clipped, show, each))
             except EngineError as err:
                 came = err
         return _finished(effect, ledger, show)
@@ -207,21 +215,20 @@ async def drive(
         flow.close()
 
 
-async def _answer(
-    effect: Ask | First, engine: Engine, ledger: _Ledger, show: Callable[[Piece], None] | None, each: Complete
-) -> tuple[Completion, ...]:
-    clipped = [ledger.admit(request) for request in effect.requests]
+def _asked(
+    effect: Ask | First,
+    engine: Engine,
+    clipped: Sequence[Request],
+    show: Callable[[Piece], None] | None,
+    each: Complete,
+) -> Coroutine[Any, Any, Completion | tuple[Completion, ...]]:
+    """What is awaited for an effect: one request, several at once, or a race."""
     if isinstance(effect, First):
-        completions = await raced(engine, clipped, effect.wanted, each)
-    elif len(clipped) == 1:
-        completions = (await each(engine, clipped[0], _emit(clipped[0], show)),)
-    else:
-        # Not shown as they are written: the words of several would run into each other.
-        completions = await together(each(engine, request, None) for request in clipped)
-    for request, completion in zip(clipped, completions, strict=True):
-        ledger.settle(request.budget, completion)
-        ledger.steps.append(Step(request, completion))
-    return completions
+        return raced(engine, clipped, effect.wanted, each)
+    if len(clipped) == 1:
+        return each(engine, clipped[0], _emit(clipped[0], show))
+    # Not shown as they are written: the words of several would run into each other.
+    return together(each(engine, request, None) for request in clipped)
 
 
 def _emit(request: Request, show: Callable[[Piece], None] | None) -> Emit | None:

@@ -78,25 +78,37 @@ async def run(
     `conclude` gets the result while the run is still locked, so that what it writes beside the rows fits them.
     `tell` gets lines of how a server comes up that is started for this study.
     """
-    cells = plan(config)
     folder = config.folder
-    rows = folder / "rows.jsonl"
-    # Before the model is opened, which may take minutes and all of a GPU.
-    FileLock.refuse_held(rows)
-    refuse_other(folder, config.to_mapping())
-    async with _engine(config, engine, tell) as bare:
-        with (
-            Journal(rows, cells, config.prompts.hash) as journal,
-            TraceStore.open(folder / "traces.sqlite", bare.card.fingerprint) as store,
-        ):
-            replace_text(folder / "study.toml", tomli_w.dumps(config.to_mapping()))
-            answerable(cells, bare.card)
-            result = await _run(sampled(config, bare.card), cells, bare, store, journal, watch)
-            if conclude is not None:
-                conclude(result)
-            if config.out is None:
-                link_latest(folder)
-            return result
+    async with _opened(config, engine, tell) as (cells, bare, store, journal):
+        started, drawn = time.time(), sampled(config, bare.card)
+        remembering = Remembering(bare, store, claimed=journal.standing.claimed, online=config.online)
+        todo = len(cells) - int(journal.standing.done.sum())
+        width = config.concurrency or bare.card.concurrency
+        checks = None
+        async with Grader() as grader:
+            if todo or not (folder / TIMES).is_file():
+                worker = _worker(drawn, cells, remembering, grader, journal, min(width, todo), watch)
+                worker.progress.where = getattr(bare, "status", None)
+                feed = Feed(cells, journal.standing.done, width, online=config.online)
+                try:
+                    await together(worker.work(feed) for _ in range(min(width, todo)))
+                finally:
+                    worker.note(worker.progress, now=True)
+                    write_times(folder, cells, worker.seconds)
+            if config.verify_prefix:
+                from thinkcap.study.verify import verify_prefix
+
+                checks = await verify_prefix(bare, remembering, cells, config.verify_prefix)
+        if not journal.current or not _own_file(folder / CHAINS):
+            await _write_columns(drawn, cells, journal, remembering)
+        Noting(folder).over()
+        about = provenance(drawn, bare.card, cells, started=started, concurrency=width)
+        result = Result(folder, journal.rows, about, config.price, checks)
+        if conclude is not None:
+            conclude(result)
+        if config.out is None:
+            link_latest(folder)
+        return result
 
 
 def finished(config: StudyConfig) -> bool:
@@ -114,6 +126,27 @@ def finished(config: StudyConfig) -> bool:
         return False
     found = standing(folder / "rows.jsonl", plan(config), config.prompts.hash)
     return found.places is None and bool(found.done.all())
+
+
+@asynccontextmanager
+async def _opened(
+    config: StudyConfig, engine: Engine | None, tell: Tell
+) -> AsyncIterator[tuple[StudyPlan, Engine, TraceStore, Journal]]:
+    """The plan, the model, the store and the journal, which holds the lock on the folder."""
+    cells = plan(config)
+    folder = config.folder
+    rows = folder / "rows.jsonl"
+    # Before the model is opened, which may take minutes and all of a GPU.
+    FileLock.refuse_held(rows)
+    refuse_other(folder, config.to_mapping())
+    async with _engine(config, engine, tell) as bare:
+        with (
+            Journal(rows, cells, config.prompts.hash) as journal,
+            TraceStore.open(folder / "traces.sqlite", bare.card.fingerprint) as store,
+        ):
+            replace_text(folder / "study.toml", tomli_w.dumps(config.to_mapping()))
+            answerable(cells, bare.card)
+            yield cells, bare, store, journal
 
 
 @asynccontextmanager
@@ -156,50 +189,33 @@ def sampled(config: StudyConfig, card: EngineCard) -> StudyConfig:
     return replace(config, temperature=said.temperature, top_p=said.top_p, out=config.folder)
 
 
-async def _run(
+def _worker(
     config: StudyConfig,
     cells: StudyPlan,
-    bare: Engine,
-    store: TraceStore,
+    engine: Engine,
+    grader: Grader,
     journal: Journal,
+    lanes: int,
     watch: Watcher | None,
-) -> Result:
-    started = time.time()
-    folder = config.folder
-    remembering = Remembering(bare, store, claimed=journal.standing.claimed, online=config.online)
-    todo = len(cells) - int(journal.standing.done.sum())
-    progress = Progress(total=len(cells), done=len(cells) - todo, resumed=len(cells) - todo)
-    progress.where = getattr(bare, "status", None)
-    width = config.concurrency or bare.card.concurrency
-    async with Grader() as grader:
-        if todo or not (folder / TIMES).is_file():
-            seconds = read_times(folder, cells)
-            missing = (~journal.standing.done).reshape(len(cells.ways), len(cells.asked)).sum(axis=1)
-            pace = Pace(cells.ways, missing, min(width, todo), online=config.online)
-            progress.left = pace.seconds_left
-            note = Noting(folder)
-            note(progress, now=True)
-            worker = CellRunner(config, cells, remembering, grader, journal, progress, pace, seconds, note, watch)
-            try:
-                feed = Feed(cells, journal.standing.done, width, online=config.online)
-                await together(worker.work(feed) for _ in range(min(width, todo)))
-            finally:
-                note(progress, now=True)
-                write_times(folder, cells, seconds)
-        checks = None
-        if config.verify_prefix:
-            from thinkcap.study.verify import verify_prefix
+) -> CellRunner:
+    """What all lanes share, with what is done already and what is left."""
+    done = journal.standing.done
+    progress = Progress(total=len(cells), done=int(done.sum()), resumed=int(done.sum()))
+    missing = (~done).reshape(len(cells.ways), len(cells.asked)).sum(axis=1)
+    pace = Pace(cells.ways, missing, lanes, online=config.online)
+    progress.left = pace.seconds_left
+    note = Noting(config.folder)
+    note(progress, now=True)
+    seconds = read_times(config.folder, cells)
+    return CellRunner(config, cells, engine, grader, journal, progress, pace, seconds, note, watch)
 
-            checks = await verify_prefix(bare, remembering, cells, config.verify_prefix)
-    if not journal.current or not _own_file(folder / CHAINS):
-        cuts = Cuts(cells)
-        # The columns say that they are made from all of the journal, so they take their place last.
-        with replacing(folder / COLUMNS) as file:
-            write_columns(cuts.noted(journal.rows.read(Stored)), file, journal.size)
-            await write_questions(folder, cuts, remembering, Sampling(config.temperature, config.top_p))
-    Noting(folder).over()
-    about = provenance(config, bare.card, cells, started=started, concurrency=width)
-    return Result(folder, journal.rows, about, config.price, checks)
+
+async def _write_columns(config: StudyConfig, cells: StudyPlan, journal: Journal, engine: Remembering) -> None:
+    cuts = Cuts(cells)
+    # The columns say that they are made from all of the journal, so they take their place last.
+    with replacing(config.folder / COLUMNS) as file:
+        write_columns(cuts.noted(journal.rows.read(Stored)), file, journal.size)
+        await write_questions(config.folder, cuts, engine, Sampling(config.temperature, config.top_p))
 
 
 def _own_file(path: Path) -> bool:
