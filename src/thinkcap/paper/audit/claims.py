@@ -146,7 +146,7 @@ def _stops(paper: dict[str, Data], book: Ledger) -> None:
         products["27B"]["alpha_c"],
         near,
         status="disagrees",
-        why="Nine chains cannot be right in 96.3 % of cases.",
+        why="No count of nine chains gives 96.3 %.",
     )
 
 

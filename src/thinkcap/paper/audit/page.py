@@ -54,7 +54,7 @@ def page(entries: list[AuditEntry], records: list[AuditEntry]) -> str:
         "computed again with `thinkcap.statistics`, first from the paper's own printed figures, then from the",
         "authors' per-sample records. Where printed and recomputed differ, thinkcap uses the recomputed value.",
         "",
-        f"Of {len(entries)} figures {counts['agrees']} agree, {counts['rounding']} differ by rounding, "
+        f"Of {len(entries)} figures, {counts['agrees']} agree, {counts['rounding']} differ by rounding, "
         f"{counts['disagrees']} disagree; {counts['derived']} were not printed.",
         "",
         "## Disagreements within the paper",
