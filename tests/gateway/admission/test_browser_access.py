@@ -62,4 +62,4 @@ def test_the_banner_names_model_dialect_policy_and_limits() -> None:
     assert model.startswith(
         "  scripted: policy nothink, close from 256 tokens; dialect of its own; asked by token ids"
     )
-    assert "7 requests waiting, cap 333 where none is sent" in limits
+    assert "7 requests waiting, cap 333 if none is sent" in limits

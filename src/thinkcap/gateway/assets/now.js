@@ -47,7 +47,7 @@ function drawCounts({ counts, limits }) {
   );
   byId("limits").textContent =
     `Limits: ${whole(limits.calls)} calls at a time, ${whole(limits.queue)} requests waiting, a cap of ` +
-    `${whole(limits.default_cap)} tokens where none is sent, ${whole(limits.seconds)} s a request.`;
+    `${whole(limits.default_cap)} tokens if none is sent, ${whole(limits.seconds)} s per request.`;
 }
 
 async function look() {

@@ -125,7 +125,7 @@ function hazardNote() {
   const found = hazards();
   if (!found) return "";
   const here = found.bins.find((b) => budget() >= b[0] && budget() < b[1]);
-  const said = here ? `At ${budget()}: ${(100 * here[2]).toFixed(2)} % a token, ${whole(here[5])} chains left. ` : "";
+  const said = here ? `At ${budget()}: ${(100 * here[2]).toFixed(2)} % per token, ${whole(here[5])} chains left. ` : "";
   const thin = found.bins.filter((b) => b[5] < found.few);
   const high = thin.filter((b) => b[2] > found.top).map((b) => `${(100 * b[2]).toFixed(1)} % from ${b[0]} on`);
   const above = high.length ? `; above the scale: ${high.join(", ")}` : "";

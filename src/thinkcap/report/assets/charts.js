@@ -140,7 +140,7 @@ function paretoChart(field, words) {
     sites: [...new Set(rows.flatMap((p) => path(p, field).map((v) => v[0])))].sort((a, b) => a - b),
     key: key(rows),
     tell: (x) => ({
-      title: `${whole(x)} tokens a question`,
+      title: `${whole(x)} tokens per question`,
       rows: rows.flatMap((p) =>
         path(p, field)
           .filter((v) => v[0] === x)
@@ -209,7 +209,7 @@ const hasTrials = () => drawn().some((p) => cellsOf(p).some((c) => c && known(c[
 function startCharts() {
   const spent = (field) => () => `At ${budget()}: ${named(field, (v) => `${whole(v)} tokens`)}`;
   new Plot("Right answers by cap", accuracyChart, { pick: toCap, say: () => `At ${budget()}: ${named(ACC, percent)}` });
-  new Plot("Right answers by tokens spent", () => paretoChart(TOKENS, "mean tokens a question"), { say: spent(TOKENS) });
+  new Plot("Right answers by tokens spent", () => paretoChart(TOKENS, "mean tokens per question"), { say: spent(TOKENS) });
   new Plot("The same with trials free", () => (hasTrials() ? paretoChart(CLAIMED, "mean tokens, trial answers not counted") : null), {
     say: () => `Tokens as the authors of these methods count them; the dotted line leads to what is charged. ${spent(CLAIMED)()}`,
   });

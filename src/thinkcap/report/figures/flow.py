@@ -39,7 +39,7 @@ def cascade(subject: Subject) -> Any:
     arm = _cascade_arm(subject)
     stage = stages(arm)
     assert stage is not None
-    spent = f", {arm.tokens.mean():.0f} tokens a question" if arm.tokens is not None else ""
+    spent = f", {arm.tokens.mean():.0f} tokens per question" if arm.tokens is not None else ""
     title = f"{subject.title}: {arm.name}, {100 * float(arm.right.mean()):.1f} % right{spent}"
     figure, axes = new(title, width=7.2, height=3.6)
     axes.axis("off")
