@@ -1,6 +1,6 @@
 """The requests of a study, noted and sent again by a client that does nothing with the answers but read them.
 
-asked = noted("http://localhost:8000/v1#pebble", ("think", "nothink"), [128, 256], 200, 256, Path("runs/noted"))
+asked, _ = noted("http://localhost:8000/v1#pebble", ("think", "nothink"), [128, 256], 200, 256, Path("runs/noted"))
 seconds = asyncio.run(sent("http://localhost:8000/v1#pebble", asked, 256))
 """
 
@@ -19,6 +19,7 @@ from thinkcap.api import run_study
 from thinkcap.core.errors import EngineRefused
 from thinkcap.engines.client import Client
 from thinkcap.engines.retry import key_for
+from thinkcap.report.explorer.page import write_page
 from thinkcap.study.config import StudyConfig
 
 
@@ -30,8 +31,8 @@ class Asked:
 
 def noted(
     url: str, modes: Sequence[str], budgets: Sequence[int], questions: int, flows: int, out: Path
-) -> list[Asked]:
-    """A study's requests in the order they went out, but for those that were refused."""
+) -> tuple[list[Asked], float]:
+    """A study's requests in the order they went out, but for those that were refused; and the seconds it took."""
     found: list[Asked] = []
     post = Client.post
 
@@ -48,11 +49,12 @@ def noted(
     table = {"model": url, "policies": ",".join(modes), "budgets": ",".join(map(str, budgets)), "out": str(out)}
     config = StudyConfig.from_mapping({**table, "limit": questions, "concurrency": flows})
     Client.post = noting  # type: ignore[method-assign, assignment]
+    started = time.perf_counter()
     try:
-        asyncio.run(run_study(config))
+        write_page(asyncio.run(run_study(config)).folder)
     finally:
         Client.post = post  # type: ignore[method-assign]
-    return found
+    return found, time.perf_counter() - started
 
 
 async def sent(url: str, asked: Sequence[Asked], flows: int) -> float:

@@ -10,7 +10,8 @@ measured times all, and says so. Last comes one budget alone, where a stored cur
 must not part the reasoning off (no --reasoning-parser): the harness reads the content only.
 
 After each run of ours a bare client sends the same requests in the same order, as many at a time: what thinkcap
-takes beyond it is its own. Of ours that comparison leaves out what a process takes before it asks.
+takes beyond it is its own. Of ours that comparison leaves out what a process takes before it asks. Without the
+harness, `--questions 64 --flows 64 --spread 6` makes rounds short enough for a machine that others use, too.
 """
 
 from __future__ import annotations
@@ -149,31 +150,32 @@ def read(text: str, question: Question, mode: str) -> str | None:
 
 
 def against_bare(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]:
-    """Ours and the bare client in turns, without the harness; now the one is first and now the other."""
-    asked = noted(args.url, MODES, budgets, args.questions, args.flows, args.out / "noted")
-    start = min(ours(args.url, [1], 1, args.flows, args.out / f"start-{at}").seconds for at in range(3))
-    runs, bare = [], []
+    """Ours and the bare client in turns, in this one process, so that no start is in either of them.
 
-    def one(at: int) -> None:
-        runs.append(ours(args.url, budgets, args.questions, args.flows, args.out / f"ours-{at}").seconds)
-
+    Now the one is first and now the other, and the ratio is that of neighbours: others may use the machine too.
+    """
+    noted(args.url, MODES, [1], 1, args.flows, args.out / "start")
+    pairs: list[tuple[float, float]] = []
+    asked, _ = noted(args.url, MODES, budgets, args.questions, args.flows, args.out / "noted")
     for at in range(args.spread):
         if at % 2:
-            one(at)
-        bare.append(asyncio.run(sent(args.url, asked, args.flows)))
+            bare = asyncio.run(sent(args.url, asked, args.flows))
+        asked, mine = noted(args.url, MODES, budgets, args.questions, args.flows, args.out / f"ours-{at}")
         if not at % 2:
-            one(at)
-        print(f"thinkcap {runs[-1] - start:.1f} s, bare {bare[-1]:.1f} s", file=sys.stderr, flush=True)
-    found = {"ours_s": median(runs), "ours_start_s": start, "bare_s": median(bare)}
-    return {**found, "bare_requests": len(asked), "rounds": args.spread}
+            bare = asyncio.run(sent(args.url, asked, args.flows))
+        pairs.append((mine, bare))
+        print(f"thinkcap {mine:.1f} s, bare {bare:.1f} s", file=sys.stderr, flush=True)
+    asking, bare = (median(seconds) for seconds in zip(*pairs, strict=True))
+    ratios = [mine / bare for mine, bare in pairs]
+    return {"asking_s": asking, "bare_s": bare, "bare_requests": len(asked), "ratios": ratios}
 
 
 def told_bare(found: Mapping[str, Any]) -> str:
-    asking, bare = found["ours_s"] - found["ours_start_s"], found["bare_s"]
-    rounds = f" (median of {found['rounds']})" if "rounds" in found else ""
+    ratios = found["ratios"]
+    rounds = f", the median of {len(ratios)} rounds ({min(ratios):.2f} to {max(ratios):.2f})" if ratios[1:] else ""
     return (
-        f"A bare client that sends the same {found['bare_requests']:,} requests takes {bare:.1f} s{rounds}; "
-        f"thinkcap without its start takes {asking:.1f} s, {asking / bare:.2f} times as long."
+        f"A bare client that sends the same {found['bare_requests']:,} requests takes {found['bare_s']:.1f} s; "
+        f"thinkcap without its start takes {found['asking_s']:.1f} s, {median(ratios):.2f} times as long{rounds}."
     )
 
 
@@ -194,7 +196,7 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
     # One question, one token: what a process takes before it asks.
     start_theirs = min(asked((mode, 1), limit=1)[0] for mode in MODES)
     start_ours = ours(args.url, [1], 1, args.flows, args.out / "start").seconds
-    requests = noted(args.url, MODES, budgets, args.questions, args.flows, args.out / "noted")
+    requests, _ = noted(args.url, MODES, budgets, args.questions, args.flows, args.out / "noted")
     runs: list[Curve] = []
     bare: list[float] = []
 
@@ -232,6 +234,8 @@ def compared(args: argparse.Namespace, budgets: Sequence[int]) -> dict[str, Any]
         "tokens_alone": curve.alone,
         "ours_start_s": start_ours,
         "bare_s": mean(bare),
+        "asking_s": mean([run.seconds for run in runs]) - start_ours,
+        "ratios": [(run.seconds - start_ours) / alone for run, alone in zip(runs, bare, strict=True)],
         "bare_requests": len(requests),
         "theirs_s": mean([row["seconds"] for row in table]) * len(pairs),
         "theirs_start_s": start_theirs,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from thinkcap.core.complete import complete
 from thinkcap.core.engine import Emit, Output, Prompt
-from thinkcap.core.types import Completion, Question, Request, Sampling
+from thinkcap.core.types import Completion, Question, Request, Sampling, Step
 from thinkcap.engines.scripted import ScriptedEngine
 from thinkcap.traces.ended import EndedChains
 from thinkcap.traces.remember import Remembering
@@ -45,10 +45,12 @@ def test_it_tells_what_asking_would_give(reply: str, asked: list[Request], onlin
     async def check(folder: Path) -> None:
         plain, told = ScriptedEngine(lambda prompt: reply), ScriptedEngine(lambda prompt: reply)
         with TraceStore.open(folder / "a.sqlite", "f") as one, TraceStore.open(folder / "b.sqlite", "f") as other:
-            asking, whole = Remembering(plain, one, online=online), EndedChains()
+            asking, ended = Remembering(plain, one, online=online), EndedChains()
             knowing = Remembering(told, other, online=online)
             for request in asked:
-                assert timeless(await whole(knowing, request)) == timeless(await complete(asking, request))
+                got = await ended(knowing, request)
+                ended.keep((Step(request, got),))
+                assert timeless(got) == timeless(await complete(asking, request))
         assert told.calls == plain.calls
 
     with tempfile.TemporaryDirectory() as folder:
@@ -66,8 +68,10 @@ class Counting(Remembering):
 async def test_a_chain_that_ended_is_asked_for_once(tmp_path: Path) -> None:
     bare = ScriptedEngine(lambda prompt: "<think>aab</think>5")
     with TraceStore.open(tmp_path / "t.sqlite", bare.card.fingerprint) as store:
-        engine, whole = Counting(bare, store), EndedChains()
+        engine, ended = Counting(bare, store), EndedChains()
         for budget in (64, 48, 40, 5, 4):
-            got = await whole(engine, Request(ASKED[0], "think", budget, stage="s"))
+            request = Request(ASKED[0], "think", budget, stage="s")
+            got = await ended(engine, request)
+            ended.keep((Step(request, got),))
             assert got.ended is (budget > 5)
     assert engine.asked == 3

@@ -91,6 +91,7 @@ class CellRunner:
             )
         except EngineError as err:
             return Failed(err, err.steps)
+        self._ended.keep(run.steps)
         verdict, answer, level = await self._judged(cell, run.answer)
         gold, kind = cell.task.golds[cell.question.id], cell.question.kind or "math"
         found = await gold_in_trace(run.steps, gold, kind, self.grader)
