@@ -37,7 +37,6 @@ WHY = {
     ("study/work.py", "work"): "one lane: the next cells, their rows",
     ("study/work.py", "_outcome"): "the policy is run and its answer graded; a failure becomes a row",
     ("core/flow.py", "drive"): "the flow: each request clipped to the rest of the cap, each error sent into it",
-    ("traces/ended.py", "__call__"): "a chain that ended is asked for once; larger budgets are told of it",
     ("core/complete.py", "complete"): "prompt, generation, thought and answer parted, tokens counted",
     ("traces/remember.py", "generate"): "one generation for all that need the same trace; cut where it suffices",
     ("traces/remember.py", "_grow"): "a longer trace is generated and stored",
