@@ -1,5 +1,6 @@
 """`thinkcap ask`: where the question comes from, what is refused, and what the JSON holds."""
 
+import io
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import thinkcap
+from thinkcap.cli import main
 from thinkcap.cli.ask import command
 from thinkcap.tasks.families import FAMILIES
 
@@ -21,12 +23,14 @@ def test_the_question_may_come_from_standard_input(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("words", [["ask", ""], ["ask", " \n"], ["ask", "2 + 3?", "--cap", "0"], ["ask", "-"]])
-def test_nothing_asked_and_no_tokens_are_refused_in_one_line(words: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "thinkcap", *words], capture_output=True, text=True, input="", check=False
-    )
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+def test_nothing_asked_and_no_tokens_are_refused_in_one_line(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
     assert "empty" in line or "at least 1 token" in line
 
 

@@ -38,12 +38,12 @@ def test_it_comes_from_the_study_that_make_profile_runs() -> None:
 
 @pytest.mark.parametrize(
     ("questions", "caps"),
-    [(6, (40, 200, 512)), pytest.param(200, None, marks=pytest.mark.campaign)],
+    [(2, (40, 200, 512)), pytest.param(200, None, marks=pytest.mark.campaign)],
 )
 async def test_no_request_fails_and_no_cap_is_surely_worse(
     questions: int, caps: tuple[int, ...] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, campaign: Any
 ) -> None:
-    questions = max(6, campaign.of(questions))
+    questions = max(2, campaign.of(questions))
     monkeypatch.syspath_prepend(ROOT / "bench")
     gateway = importlib.import_module("gateway_profile")
     task = load("families", limit=questions, seed=0)

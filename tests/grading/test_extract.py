@@ -118,7 +118,7 @@ def test_time_grows_in_a_straight_line(name: str) -> None:
     text = ADVERSARIAL[name]
     # Thirty-two times the text: a straight line takes 32 times as long, a square a thousand times.
     short = max(min(_seconds(text[: N // 32], "math") for _ in range(3)), 0.002)
-    assert min(_seconds(text, "math") for _ in range(3)) < 400 * short
+    assert any(_seconds(text, "math") < 400 * short for _ in range(3))
 
 
 @settings(max_examples=300, deadline=None)

@@ -58,6 +58,8 @@ QUIET = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+# Documents of rows take long to make; `make campaign` feeds mutated logs for an hour.
+NESTED = settings(QUIET, max_examples=25)
 
 
 def _attempt(path: Path) -> None:
@@ -78,7 +80,7 @@ def _attempt(path: Path) -> None:
 DEEP_ROWS = st.lists(st.dictionaries(FIELDS, JSON_VALUE, min_size=1, max_size=8), min_size=1, max_size=4)
 
 
-@QUIET
+@NESTED
 @given(DEEP_ROWS)
 def test_any_nested_json_lines(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     path = tmp_path / "a.jsonl"
@@ -86,7 +88,7 @@ def test_any_nested_json_lines(tmp_path: Path, rows: list[dict[str, Any]]) -> No
     _attempt(path)
 
 
-@QUIET
+@NESTED
 @given(
     st.recursive(DEEP_ROWS, lambda inner: st.dictionaries(st.sampled_from(KEYS), inner, min_size=1, max_size=3))
 )

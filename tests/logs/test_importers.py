@@ -319,18 +319,18 @@ def test_bad_rows_of_our_own(tmp_path: Path) -> None:
 
 
 def test_lines_are_read_one_by_one(tmp_path: Path) -> None:
-    """A bad last line is found although nothing before it was kept as text: 50,000 lines stay small."""
+    """Nothing is kept as text: a log of 40 MB is read in less than half of it."""
     import tracemalloc
 
     path = tmp_path / "long.jsonl"
-    filler = "x" * 2000
+    filler = "x" * 8000
     with path.open("w") as out:
-        for i in range(20_000):
+        for i in range(5_000):
             out.write(json.dumps({"id": i, "correct": 1, "tokens": 3, "text": filler}) + "\n")
     tracemalloc.start()
     records = read([path])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert records.rows == 20_000
+    assert records.rows == 5_000
     assert peak < path.stat().st_size / 2
     assert np.all(records.arms[0].right)

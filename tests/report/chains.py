@@ -45,7 +45,8 @@ def engine(
             return form.format(gold if done and deep else wrong)
         if QUIET in prompt[-30:] or "[seed" in prompt[-40:]:
             steps = " ".join(f"{luck.randint(2, 99)}," for _ in range(luck.randint(2, 10 + 2 * hard)))
-            return f"{steps} {form.format(gold if fast else wrong)}"
+            # On a line of its own: numbers before half a mark would be a formula, and load the algebra system.
+            return f"{steps}\n{form.format(gold if fast else wrong)}"
         answer = form.format(gold if deep else wrong)
         if not prompt.endswith("[assistant]"):
             return f" {answer}"

@@ -10,6 +10,7 @@ import pytest
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.diagnose.diagnosis import diagnose
+from thinkcap.report import figures
 from thinkcap.report.figures import NAMES, subjects, write
 from thinkcap.report.figures.lengths import hazard as draw_hazard
 from thinkcap.report.material import load
@@ -28,7 +29,8 @@ def test_every_figure_is_drawn_as_svg_and_png(run: Path, tmp_path: Path) -> None
         assert png.stat().st_size > 5000, name
 
 
-def test_what_is_missing_is_said(other_run: Path, tmp_path: Path) -> None:
+def test_what_is_missing_is_said(other_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "save", lambda figure, stem: [])
     material = load([other_run])
     drawn_of = subjects(material, diagnose(material.records, draws=100))
     missing = {name: write(name, drawn_of, tmp_path)[0].missing for name in NAMES}

@@ -16,7 +16,7 @@ from thinkcap.model import pebble_gguf
 from thinkcap.study.config import StudyConfig
 from thinkcap.tasks import load
 
-KEY, CAPS, QUESTIONS = "sk-upstream", (64, 300), 4
+KEY, CAPS, QUESTIONS = "sk-upstream", (64, 300), 2
 
 
 def test_shadows_on_the_bundled_model_equal_an_offline_study(
