@@ -69,6 +69,13 @@ SUITES = (
         "docs/serve.md",
     ),
     Suite(
+        "passing",
+        "how near the gateway comes to a bare pass-through that reads nothing",
+        "bench/gateway_overhead.py --passing --seconds {1}",
+        10,
+        "docs/serve.md",
+    ),
+    Suite(
         "json",
         "answers under a JSON schema are complete, and about as accurate as answers in words",
         "bench/json_answers.py --requests {500}",
@@ -123,7 +130,7 @@ SUITES = (
     Suite(
         "watching",
         "what `thinkcap serve --watch` costs, compared with a bare pass-through that reads nothing",
-        "bench/gateway_overhead.py --watching --seconds {5}",
+        "bench/gateway_overhead.py --watching --seconds {1}",
         10,
         "docs/watch.md",
     ),

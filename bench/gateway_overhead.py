@@ -1,14 +1,18 @@
 """What the gateway costs, holding and watching: requests/s, added latency, first chunk and memory, against
 LiteLLM's proxy and a bare pass-through, all in one run on one stub server.
 
-    python bench/gateway_overhead.py --litellm VENV/bin/litellm [--wire messages] [--seconds 5] [--json out.json]
+    python bench/gateway_overhead.py --litellm VENV/bin/litellm [--wire messages] [--seconds 1] [--json out.json]
     python bench/gateway_overhead.py --watching                 # `--watch` and the bare pass-through alone
+    python bench/gateway_overhead.py --passing                  # only how near it comes to the bare pass-through
     python bench/gateway_overhead.py --upstreams 8 --limits --tracing [--redis redis://localhost]
-    python bench/gateway_overhead.py --rounds 5 --seconds 2     # on a machine that others use, too
 
-The bare pass-through is Starlette and aiohttp without parsing, keys or policy: the floor. LiteLLM is left out
-where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its own). The stub and
-the pass-through speak chat only: with another `--wire` the two gateways translate, the others are asked in chat.
+The bare pass-through (bench/bare_gateway.py) hands bytes on and does nothing else: the floor. Answers come whole,
+as a `stream` of 20 events 5 ms apart, and as a `burst`, the same stream in one piece, which no model writes. Servers
+take turns, in both orders, and medians over the rounds count: whatever else a machine does hits all of them alike.
+
+LiteLLM is left out where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its
+own). The stub and the pass-through speak chat only: with another `--wire` the two gateways translate, the others
+are asked in chat.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -40,33 +45,10 @@ PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages
 ENDS = {"chat": b"[DONE]", "responses": b"response.completed", "messages": b"message_stop"}
 """What the last event of a stream holds."""
 LEVELS = (1, 32, 256)
+KINDS = ("whole", "stream", "burst")
+HELD_S = 0.1
+"""How long a stream takes at its server."""
 KEY = "sk-" + secrets.token_hex(32)
-BARE = """
-import aiohttp, uvicorn, sys
-from starlette.applications import Starlette
-from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
-UP = sys.argv[1]
-session = None
-async def chat(request):
-    global session
-    if session is None:
-        session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
-    body = await request.body()
-    if b'"stream": true' in body:
-        upstream = await session.post(UP, data=body, headers={"content-type": "application/json"})
-        async def pieces():
-            async for piece in upstream.content.iter_any():
-                yield piece
-            upstream.release()
-        return StreamingResponse(pieces(), media_type="text/event-stream")
-    async with session.post(UP, data=body, headers={"content-type": "application/json"}) as upstream:
-        return Response(await upstream.read(), media_type="application/json")
-app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
-uvicorn.run(app, port=int(sys.argv[2]), log_level="critical", access_log=False, backlog=4096)
-"""
-
-
 SINK = """
 import uvicorn, sys
 async def app(scope, receive, send):
@@ -160,9 +142,10 @@ class Asker(asyncio.Protocol):
             self.done.set_result(None)
 
 
-def asked(wire: str, stream: bool) -> bytes:
-    system, user = "Be brief.", {"role": "user", "content": "What is 6 x 7?"}
-    said: dict[str, Any] = {"model": "stub", "temperature": 0, **({"stream": True} if stream else {})}
+def asked(wire: str, kind: str) -> bytes:
+    question = f"What is 6 x 7? hold:{HELD_S}" if kind == "stream" else "What is 6 x 7?"
+    system, user = "Be brief.", {"role": "user", "content": question}
+    said: dict[str, Any] = {"model": "stub", "temperature": 0, **({} if kind == "whole" else {"stream": True})}
     if wire == "responses":
         said |= {"instructions": system, "input": [user], "max_output_tokens": 64}
     elif wire == "messages":
@@ -172,9 +155,9 @@ def asked(wire: str, stream: bool) -> bytes:
     return json.dumps(said).encode()
 
 
-async def load(port: int, connections: int, stream: bool, seconds: float, wire: str = "chat") -> dict[str, float]:
-    body = asked(wire, stream)
-    end = ENDS[wire] if stream else None
+async def load(port: int, connections: int, kind: str, seconds: float, wire: str = "chat") -> dict[str, float]:
+    body = asked(wire, kind)
+    end = None if kind == "whole" else ENDS[wire]
     head = (
         f"POST {PATHS[wire]} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
         f"Authorization: Bearer {KEY}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -255,15 +238,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--litellm", help="path of the litellm program")
     parser.add_argument("--wire", choices=PATHS, default="chat")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each server, level and round")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each server, level and round")
     parser.add_argument("--connections", type=int, nargs="+", default=LEVELS)
-    parser.add_argument("--rounds", type=int, default=1, help="servers take turns so often, and the median counts")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--rounds", type=int, default=5, help="servers take turns so often, and the median counts")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--upstreams", type=int, default=1, help="model servers behind each gateway")
     parser.add_argument("--limits", action="store_true", help="limits of the key on, far away")
     parser.add_argument("--tracing", action="store_true", help="a span a request and one a pass, all of them sent")
     parser.add_argument("--redis", help="address of the Redis that counts them")
     parser.add_argument("--watching", action="store_true", help="only what `--watch` costs")
+    parser.add_argument("--passing", action="store_true", help="only the gateway and the bare pass-through")
     args = parser.parse_args()
     # Whoever stops this stops the servers it started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -278,7 +263,8 @@ def main() -> None:
             servers[name] = (port, stack.enter_context(running(command, port, **env)))
 
         port = free_port()
-        begin("bare", [sys.executable, "-c", BARE, f"http://127.0.0.1:{up}/v1/chat/completions", str(port)], port)
+        bare = [sys.executable, str(HERE / "bare_gateway.py"), f"http://127.0.0.1:{up}/v1/chat/completions"]
+        begin("bare", [*bare, str(port)], port)
         port = free_port()
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         # Both gateways check a key on every request.
@@ -291,7 +277,8 @@ def main() -> None:
             begin("thinkcap", serve, port)
         port = free_port()
         watch = [sys.executable, "-m", "thinkcap", "serve", f"http://127.0.0.1:{up}", "--watch", "--anyone"]
-        begin("watch", [*watch, "--watch-journal", str(folder / "journal"), "--port", str(port)], port)
+        if not args.passing:
+            begin("watch", [*watch, "--watch-journal", str(folder / "journal"), "--port", str(port)], port)
         if args.litellm:
             port = free_port()
             config = folder / "litellm.yaml"
@@ -311,71 +298,82 @@ def main() -> None:
                 LITELLM_MASTER_KEY=KEY,
             )
             time.sleep(5)
-        results = measure(servers, args.connections, args.rounds, args.seconds, args.wire)
+        results = measure(servers, args.kinds, args.connections, args.rounds, args.seconds, args.wire)
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))
-    show(results)
+    if not args.passing:
+        show(results)
+    compare(results)
 
 
 def measure(
-    servers: dict[str, tuple[int, int]], levels: Sequence[int], rounds: int, seconds: float, wire: str
+    servers: dict[str, tuple[int, int]],
+    kinds: Sequence[str],
+    levels: Sequence[int],
+    rounds: int,
+    seconds: float,
+    wire: str,
 ) -> list[dict[str, Any]]:
     results = []
     spoken = {name: wire if name in ("thinkcap", "litellm") else "chat" for name in servers}
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         for name, (port, _) in servers.items():
-            runner.run(load(port, 1, False, 1.0, spoken[name]))
-            runner.run(load(port, 8, True, 1.0, spoken[name]))
+            runner.run(load(port, 1, "whole", 1.0, spoken[name]))
+            runner.run(load(port, 8, "burst", 1.0, spoken[name]))
             print(f"{name} is warm", file=sys.stderr)
-        for stream in (False, True):
-            for connections in levels:
-                # In turns: what else the machine does at a moment then hits none of them alone.
-                turns: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
-                for _ in range(rounds):
-                    for name, (port, pid) in servers.items():
-                        before = cpu_s(pid) if pid else 0.0
-                        found = runner.run(load(port, connections, stream, seconds, spoken[name]))
-                        found["cpu_us"] = 1e6 * (cpu_s(pid) - before) / found["requests"] if pid else 0.0
-                        turns[name].append(found)
-                        print(f"{name}, {connections}: {found['requests_per_s']:.1f}/s", file=sys.stderr)
-                base: dict[str, float] = {}
-                for name, (_, pid) in servers.items():
-                    middle = {column: median(turn[column] for turn in turns[name]) for column in turns[name][0]}
-                    middle["failed"] = sum(turn["failed"] for turn in turns[name])
-                    base = base or middle
-                    row = {"server": name, "stream": stream, "connections": connections, **middle}
-                    row["added_p50_ms"] = middle["p50_ms"] - base["p50_ms"]
-                    row["added_p99_ms"] = middle["p99_ms"] - base["p99_ms"]
-                    row["memory_mb"] = memory_mb(pid) if pid else 0.0
-                    results.append(row)
+        for kind, connections in product(kinds, levels):
+            turns: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
+            for turn in range(rounds):
+                for name in list(servers) if turn % 2 else reversed(servers):
+                    port, pid = servers[name]
+                    before = cpu_s(pid) if pid else 0.0
+                    found = runner.run(load(port, connections, kind, seconds, spoken[name]))
+                    found["cpu_us"] = 1e6 * (cpu_s(pid) - before) / found["requests"] if pid else 0.0
+                    turns[name].append(found)
+                    print(f"{name}, {connections}: {found['requests_per_s']:.1f}/s", file=sys.stderr)
+            for name, (_, pid) in servers.items():
+                row = {"server": name, "kind": kind, "connections": connections, **middle(turns[name])}
+                row["added_p50_ms"] = row["p50_ms"] - middle(turns["direct"])["p50_ms"]
+                row["added_p99_ms"] = row["p99_ms"] - middle(turns["direct"])["p99_ms"]
+                row["memory_mb"] = memory_mb(pid) if pid else 0.0
+                pairs = zip(turns[name], turns["bare"], strict=True)
+                row["of_bare"] = sorted(one["requests_per_s"] / bare["requests_per_s"] for one, bare in pairs)
+                results.append(row)
     return results
+
+
+def middle(turns: list[dict[str, float]]) -> dict[str, Any]:
+    found = {column: median(turn[column] for turn in turns) for column in turns[0]}
+    return {**found, "failed": sum(turn["failed"] for turn in turns)}
 
 
 def show(results: list[dict[str, Any]]) -> None:
     columns = ("requests_per_s", "added_p50_ms", "added_p99_ms", "first_ms", "cpu_us", "memory_mb", "failed")
-    print(f"{'server':10}{'stream':>8}{'conns':>7}" + "".join(f"{c:>16}" for c in columns))
+    print(f"{'server':10}{'answers':>8}{'conns':>7}" + "".join(f"{c:>16}" for c in columns))
     for row in results:
         cells = "".join(f"{row[c]:16.2f}" for c in columns)
-        print(f"{row['server']:10}{'yes' if row['stream'] else 'no':>8}{row['connections']:>7}{cells}")
-    by = {(r["server"], r["stream"], r["connections"]): r for r in results}
-    for (server, stream, connections), row in by.items():
-        bare = by.get(("bare", stream, connections))
-        if server in ("thinkcap", "watch") and bare is not None:
+        print(f"{row['server']:10}{row['kind']:>8}{row['connections']:>7}{cells}")
+
+
+def compare(results: list[dict[str, Any]]) -> None:
+    by = {(r["server"], r["kind"], r["connections"]): r for r in results}
+    for (server, kind, connections), row in by.items():
+        bare, other = by["bare", kind, connections], by.get(("litellm", kind, connections))
+        if server in ("thinkcap", "watch"):
+            of_bare: list[float] = row["of_bare"]
             print(
                 f"{'thinkcap --watch' if server == 'watch' else server} against the bare pass-through, "
-                f"{'stream' if stream else 'whole'}, {connections}: "
-                f"{row['requests_per_s'] / bare['requests_per_s']:.2f} of the requests/s, "
+                f"{kind}, {connections}: {median(of_bare):.2f} of the requests/s "
+                f"({of_bare[0]:.2f} to {of_bare[-1]:.2f}), "
                 f"{row['cpu_us'] / bare['cpu_us']:.2f} times its processor time"
             )
-        other = by.get(("litellm", stream, connections))
-        if server != "thinkcap" or other is None:
-            continue
-        print(
-            f"thinkcap against litellm, {'stream' if stream else 'whole'}, {connections}: "
-            f"{row['requests_per_s'] / other['requests_per_s']:.1f} times the requests/s, "
-            f"added p50 1/{other['added_p50_ms'] / max(1e-3, row['added_p50_ms']):.1f}, "
-            f"added p99 1/{other['added_p99_ms'] / max(1e-3, row['added_p99_ms']):.1f}"
-        )
+        if server == "thinkcap" and other is not None:
+            print(
+                f"thinkcap against litellm, {kind}, {connections}: "
+                f"{row['requests_per_s'] / other['requests_per_s']:.1f} times the requests/s, "
+                f"added p50 1/{other['added_p50_ms'] / max(1e-3, row['added_p50_ms']):.1f}, "
+                f"added p99 1/{other['added_p99_ms'] / max(1e-3, row['added_p99_ms']):.1f}"
+            )
 
 
 if __name__ == "__main__":

@@ -21,13 +21,15 @@ from gateway_overhead import PATHS
 
 HERE = Path(__file__).parent
 WANTED = 20
+ROUNDS = 5
 
 
 def measured(wire: str, litellm: str, seconds: float) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder) / "found.json"
         command = [sys.executable, str(HERE / "gateway_overhead.py"), "--litellm", litellm, "--wire", wire]
-        subprocess.run([*command, "--seconds", str(seconds), "--json", str(found)], check=True, stdout=sys.stderr)
+        command += ["--kinds", "whole", "burst", "--seconds", str(seconds / ROUNDS), "--rounds", str(ROUNDS)]
+        subprocess.run([*command, "--json", str(found)], check=True, stdout=sys.stderr)
         rows: list[dict[str, Any]] = json.loads(found.read_text(encoding="utf-8"))
     return rows
 
@@ -43,17 +45,17 @@ def main() -> int:
     lines, least = [], float("inf")
     for wire in PATHS:
         rows = measured(wire, litellm, args.seconds)
-        for stream in (False, True):
+        for kind in ("whole", "burst"):
             best, failed = {}, {}
             for name in ("thinkcap", "litellm"):
-                own = [row for row in rows if row["server"] == name and row["stream"] == stream]
+                own = [row for row in rows if row["server"] == name and row["kind"] == kind]
                 best[name] = max(row["requests_per_s"] for row in own)
                 failed[name] = sum(int(row["failed"]) for row in own)
             times = best["thinkcap"] / best["litellm"]
             least = min(least, times)
-            kind = "streams" if stream else "whole"
+            named = "whole" if kind == "whole" else "streams"
             lines.append(
-                f"{wire:10}{kind:9}{best['thinkcap']:12,.0f}{best['litellm']:12,.1f}{times:8.0f}"
+                f"{wire:10}{named:9}{best['thinkcap']:12,.0f}{best['litellm']:12,.1f}{times:8.0f}"
                 f"{failed['thinkcap']:12}{failed['litellm']:12}"
             )
     print(f"{'wire':10}{'':9}{'thinkcap/s':>12}{'LiteLLM/s':>12}{'times':>8}{'failed':>12}{'failed':>12}")
