@@ -71,7 +71,7 @@ SUITES = (
     Suite(
         "passing",
         "how near the gateway comes to a bare pass-through that reads nothing",
-        "bench/gateway_overhead.py --passing --seconds {1}",
+        "bench/gateway_overhead.py --passing --rounds {7}",
         10,
         "docs/serve.md",
     ),
@@ -130,9 +130,16 @@ SUITES = (
     Suite(
         "watching",
         "what `thinkcap serve --watch` costs, compared with a bare pass-through that reads nothing",
-        "bench/gateway_overhead.py --watching --seconds {1}",
+        "bench/gateway_overhead.py --watching --rounds {5}",
         10,
         "docs/watch.md",
+    ),
+    Suite(
+        "house",
+        "the source in numbers: rooms, circles, names, functions between the command line and the model",
+        "bench/house.py",
+        5,
+        "docs/tour.md",
     ),
     Suite(
         "grading", "10,000 answers graded, and 1 MB of hostile text read", "bench/grading.py --count {10000}", 20

@@ -7,8 +7,8 @@ LiteLLM's proxy and a bare pass-through, all in one run on one stub server.
     python bench/gateway_overhead.py --upstreams 8 --limits --tracing [--redis redis://localhost]
 
 The bare pass-through (bench/bare_gateway.py) hands bytes on and does nothing else: the floor. Answers come whole,
-as a `stream` of 20 events 5 ms apart, and as a `burst`, the same stream in one piece, which no model writes. Servers
-take turns, in both orders, and medians over the rounds count: whatever else a machine does hits all of them alike.
+as a `stream` of 20 events 5 ms apart, and as a `burst`, the same stream in one piece, which no model writes.
+Servers take turns, in both orders, and medians over the rounds count: whatever else a machine does hits all alike.
 
 LiteLLM is left out where no `--litellm` names its program (pip install 'litellm[proxy]' into an environment of its
 own). The stub and the pass-through speak chat only: with another `--wire` the two gateways translate, the others
