@@ -30,9 +30,9 @@ def _contents(operations: list[tuple[str, str, Any]]) -> str:
 
 
 def _keys(api: Mapping[str, Any]) -> str:
-    needed = "wants a key" if "security" in api else "needs no key; where one is set it is"
+    needed = "needs a key: send it" if "security" in api else "needs no key. A gateway with keys takes them"
     ways = "<code>Authorization: Bearer KEY</code> or <code>x-api-key: KEY</code>"
-    return f"<p>This gateway {needed} sent as {ways}.</p>"
+    return f"<p>This gateway {needed} as {ways}.</p>"
 
 
 def _operation(verb: str, path: str, told: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
@@ -58,11 +58,11 @@ def _type(name: str, schema: Mapping[str, Any]) -> str:
 def _fields(schema: Mapping[str, Any]) -> str:
     needed = schema.get("required", ())
     rows = [
-        f"<tr><td><code>{escape(name)}</code>{' <b>needed</b>' if name in needed else ''}</td>"
+        f"<tr><td><code>{escape(name)}</code>{' <b>required</b>' if name in needed else ''}</td>"
         f"<td>{said(field)}</td><td>{escape(field.get('description', ''))}</td></tr>"
         for name, field in schema.get("properties", {}).items()
     ]
-    heads = "<tr><th>field</th><th>values</th><th>here</th></tr>"
+    heads = "<tr><th>field</th><th>values</th><th>meaning</th></tr>"
     return f'<div class="scroll"><table>{heads}{"".join(rows)}</table></div>'
 
 

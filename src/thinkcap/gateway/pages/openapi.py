@@ -124,7 +124,7 @@ OPERATIONS = (
 _READ = {
     "/v1/models": ("The models served, each with what it can do.", "application/json"),
     "/v1/models/{name}": ("One of them.", "application/json"),
-    "/healthz": ("The process lives.", "application/json"),
+    "/healthz": ("The process is alive.", "application/json"),
     "/readyz": ("Ready: every model can answer.", "application/json"),
     "/metrics": ("Counts for Prometheus.", "text/plain; version=0.0.4; charset=utf-8"),
     "/openapi.json": ("This description.", "application/json"),
@@ -132,7 +132,9 @@ _READ = {
 _CAP = "The cap: everything generated for the request, in all passes, stays within it."
 _MEANING: Mapping[str, str] = {
     **dict.fromkeys(("max_tokens", "max_completion_tokens", "max_output_tokens"), _CAP),
-    **dict.fromkeys((*KNOBS, "output_config"), "How much of the cap may be thought, or shown of it."),
+    **dict.fromkeys(
+        (*KNOBS, "output_config"), "How much of the cap thoughts may take, or whether they are shown."
+    ),
     "chat_template_kwargs": "Passed on; its thinking switch is obeyed here.",
     "model": "A name from /v1/models, or NAME+POLICY.",
     "n": "Number of answers; the cap holds for each.",
@@ -144,7 +146,7 @@ _STATUSES = {
     "401": "No key, or a wrong one.",
     "403": "A web page of another host.",
     "404": "No such model or path.",
-    "405": "Another method is wanted.",
+    "405": "The path needs another HTTP method.",
     "408": "The body came too slowly.",
     "413": "The body is too large.",
     "429": "The queue is full; Retry-After says when to come back.",
