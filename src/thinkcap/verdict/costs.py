@@ -87,7 +87,7 @@ def _loss(row: AtBudget, *, detail: bool) -> Sentence:
     same = row.tax.same_subset
     if found.clear:
         figures |= {"where_cut": -same.cut, "where_ended": -same.ended}
-        text += f": thinking {_change(-same.cut)} on those questions and {_change(-same.ended)} on the others"
+        text += f": thinking {_change(-same.cut)} where they are cut and {_change(-same.ended)} where they end"
     return Sentence(text + ".", figures, detail=detail)
 
 
