@@ -7,9 +7,10 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -92,6 +93,14 @@ def pytest_terminal_summary(terminalreporter) -> None:  # type: ignore[no-untype
     # From the reports, which workers send home: hooks of theirs would count where nobody looks.
     skipped = [r for r in terminalreporter.stats.get("skipped", ()) if "THINKCAP_SHARED" in str(r.longrepr)]
     terminalreporter.write_line(f"tests skipped for lack of the real data: {len(skipped)}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    # Not for longer than a file: while it is open, its loop runs in this thread, and no other may be started.
+    from opened import started_browser
+
+    yield from started_browser()
 
 
 @pytest.fixture

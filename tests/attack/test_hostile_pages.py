@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import http.server
-import shutil
 import threading
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from opened import started_browser
 from running import gateway_running
 
 from thinkcap.engines.scripted import ScriptedEngine
@@ -53,16 +53,9 @@ def place() -> Iterator[tuple[str, str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright drives the browser tests")
-    program = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
-    if program is None:
-        pytest.skip("Chromium is not installed; the browser's attacks need it (apt-get install chromium)")
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server"]
-    flags += ["--host-resolver-rules=MAP *.example 127.0.0.1", "--disable-features=LocalNetworkAccessChecks"]
-    with api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=program, args=flags)
-        yield started
-        started.close()
+    yield from started_browser(
+        "--host-resolver-rules=MAP *.example 127.0.0.1", "--disable-features=LocalNetworkAccessChecks"
+    )
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/json"])

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from chains import study
-from opened import started_browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    # Not longer: while it is open, its loop runs in this thread, and no other may be started.
-    yield from started_browser()
 
 
 @pytest.fixture(scope="session")

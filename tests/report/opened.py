@@ -21,13 +21,13 @@ FLAGS = [
 PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
 
 
-def started_browser() -> Iterator[Any]:
+def started_browser(*flags: str) -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="pip install playwright drives the browser tests")
     program = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
     if program is None:
         pytest.skip("Chromium is not installed; the browser tests need it (apt-get install chromium)")
     with api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=program, args=FLAGS)
+        started = driver.chromium.launch(executable_path=program, args=[*FLAGS, *flags])
         yield started
         started.close()
 

@@ -6,20 +6,12 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from chains import study
-from opened import started_browser
 
 from patience import PATIENCE_S
 from thinkcap.view.server import serve
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    # Not longer: while it is open, its loop runs in this thread, and no other may be started.
-    yield from started_browser()
 
 
 @pytest.fixture(scope="session")

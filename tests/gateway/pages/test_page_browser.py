@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from opened import Opened, started_browser
+from opened import Opened
 from running import Client, gateway_running
 
 from thinkcap.engines.scripted import ScriptedEngine
@@ -16,11 +16,6 @@ pytestmark = pytest.mark.browser
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "has_touch": True, "is_mobile": True}
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>&lt;b&gt; %%API%%"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    yield from started_browser()
 
 
 @pytest.fixture(scope="module")
