@@ -36,6 +36,7 @@ def test_what_ask_is_shown_to_say() -> None:
 
 
 def test_no_question_is_shown_without_its_answer() -> None:
+    assert any(ASKED.search(text) for text in everywhere().values())
     for name, text in everywhere().items():
         assert text.count("thinkcap ask ") == len(ASKED.findall(text)), name
 

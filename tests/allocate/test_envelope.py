@@ -66,6 +66,7 @@ def test_what_is_written_is_what_was_chosen(tmp_path: Path) -> None:
 
 def test_every_candidate_keeps_to_the_cap(truth: Measured) -> None:
     found = fit(measured(300, 4))
+    assert any(choice.candidates for choice in found.choices)
     for choice in found.choices:
         for candidate in choice.candidates:
             assert found.outcome(truth, choice.cap, candidate).tokens.max() <= choice.cap

@@ -34,6 +34,7 @@ def test_other_rooms_import_what_the_face_names(room: str) -> None:
     face = ast.get_docstring(ast.parse((SRC / room / "__init__.py").read_text(encoding="utf-8"))) or ""
     listed = face.partition("Others import:")[2]
     everybody, _, verdict_too = listed.partition(";\n`verdict` alone")
+    assert imported(room)
     for where, module in imported(room):
         allowed = everybody + (verdict_too if where == "verdict" else "")
         assert f"`{module}`" in allowed, f"{where} imports {module} of {room}"

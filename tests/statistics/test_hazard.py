@@ -18,6 +18,7 @@ def _cut(lengths: np.ndarray, cap: int) -> tuple[np.ndarray, np.ndarray]:
 def test_constant_hazard_is_found() -> None:
     spent, ended = _cut(np.random.default_rng(0).exponential(200, 20_000), 1000)
     found = hazard(spent, ended, [0, 100, 200, 400, 800])
+    assert found.bins
     for part in found.bins:
         assert part.low is not None
         assert part.high is not None
