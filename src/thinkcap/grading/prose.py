@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from itertools import islice
 
 from thinkcap.grading.vocabulary import CONNECTORS, SHORT_WORDS, VERBAL, is_word, unit
 
@@ -22,6 +23,7 @@ NUMBER = re.compile(
     rf"{_SIGN}\\[dt]?frac\s?\{{-?\d+\}}\{{\d+\}}"
     rf"|{_SIGN}(?:\\?[$€£¥]\s?)?(?<![A-Za-z_.\d])(?:{_DIGITS})(?:[eE][-+]?\d+(?![\w]))?(?:\s?/\s?\d+(?![\d.]))?(?:\s?\\?%)?"
 )
+_JOINING = CONNECTORS | VERBAL
 _DIGIT = re.compile("[0-9]")
 _WORD = re.compile(r"[^\W\d_²³¹⁰⁴-⁹ⁿ]+")
 _COMMAND = re.compile(
@@ -41,14 +43,15 @@ _ENV = re.compile(r"\$\$(.{1,600}?)\$\$|\\\[(.{1,600}?)\\\]|\\\((.{1,600}?)\\\)|
 _LINE_END_MATH = re.compile(r"(?:^|[\s:=])(\\(?:frac|dfrac|sqrt|begin)\b[^\n]*|[-\d][^\nA-Za-z]*)\.?\s*$")
 
 
-def words(text: str) -> list[str]:
+def words(text: str, most: int | None = None) -> list[str]:
     """The words of a text that are neither commands, units, functions, connectors nor products of variables."""
     plain = _COMMAND.sub(" ", text)
-    return [
-        w
-        for w in _WORD.findall(plain)
-        if w.lower() in SHORT_WORDS or (is_word(w) and not unit(w) and w.lower() not in CONNECTORS | VERBAL)
-    ]
+    return list(islice(filter(_speaks, _WORD.findall(plain)), most))
+
+
+def _speaks(word: str) -> bool:
+    lower = word.lower()
+    return lower in SHORT_WORDS or (is_word(word) and not unit(word) and lower not in _JOINING)
 
 
 def is_bare(text: str) -> bool:
@@ -58,7 +61,7 @@ def is_bare(text: str) -> bool:
         return False  # two lines are working, unless they are a matrix
     if not text or len(text) > _BARE_LENGTH or not (_MATHY.search(text) or len(text) == 1):
         return False
-    found = words(text)
+    found = words(text, most=2)
     if not found:
         return not _CUT.search(text) and "?" not in text
     # `10 apples`: one unknown word after a number is a unit too.

@@ -148,7 +148,7 @@ class Remembering:
             kept = trace.ids if trace is not None and sampling.greedy and not prompt.body else ()
             if kept and emit:
                 emit(Delta(await self.read(kept[begun:])))
-            asked = replace(prompt, ids=prompt.ids + kept, begun=prompt.begun + len(kept))
+            asked = replace(prompt, ids=prompt.ids + kept, begun=prompt.begun + len(kept)) if kept else prompt
             written = await self._engine.generate(asked, limit - len(kept), sampling, emit)
             # A stop shows in the ids alone here: engines differ in what they call it.
             output = await stopped(written, asked, self.read)
