@@ -75,7 +75,7 @@ def consistent(found: Diagnosis, said: Spoken) -> None:
             assert f"thinking {verb} {100 * abs(numbers['difference']):.1f} points" in text
         if "no clear difference" in text and "low" in numbers:
             # What one comparison alone would show, and all of them together do not.
-            assert ("by itself" in text) == (numbers["low"] > 0 or numbers["high"] < 0)
+            assert ("before correction" in text) == (numbers["low"] > 0 or numbers["high"] < 0)
         if "selection" in numbers:
             parts = numbers["extraction"] + numbers["finishing"] + numbers["selection"]
             assert parts == pytest.approx(numbers["difference"])

@@ -70,8 +70,9 @@ def _loss(row: AtBudget, *, detail: bool) -> Sentence:
     where, span = _where(row.budget), f"{points(low)} to {points(high)}"
     if not found.clear:
         # Each interval is of one comparison, the p of all: an interval without 0 may stand beside a large p.
-        alone = " by itself" if low > 0 or high < 0 else ""
-        text = f"{where} makes no clear difference: {points(gap)} points ({span}{alone}; {small(found.p_holm)})"
+        before, after = (" before correction", " after it") if low > 0 or high < 0 else ("", "")
+        sure = f"{span}{before}; {small(found.p_holm)}{after}"
+        text = f"{where} makes no clear difference: {points(gap)} points ({sure})"
         if found.least_detectable is not None:
             asked = times(found.result.questions, "question")
             text += f"; {asked} can show a difference of {points(found.least_detectable)} points or more"
