@@ -168,13 +168,16 @@ def test_curl(address: str, name: str) -> None:
 
 
 @pytest.mark.skipif(find_spec("llm") is None, reason="llm is not installed")
-def test_llm_the_command_line_tool_without_streaming(address: str, name: str, tmp_path: Path) -> None:
+# Streamed, it is among the clients of tests/clients.
+@pytest.mark.parametrize("stream", [pytest.param(True, marks=pytest.mark.slow), False])
+def test_llm_the_command_line_tool(address: str, name: str, tmp_path: Path, stream: bool) -> None:
     (tmp_path / "extra-openai-models.yaml").write_text(
         f"- model_id: local\n  model_name: {name}\n  api_base: {address}\n  api_key_name: none\n"
     )
     env = {**os.environ, "LLM_USER_PATH": str(tmp_path), "LLM_LOAD_PLUGINS": "", "OPENAI_API_KEY": "unused"}
-    command = [sys.executable, "-m", "llm", "--no-stream", "-m", "local", "-o", "max_tokens", "60"]
-    command += ["--key", "unused", QUESTION]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=env)
+    command = [sys.executable, "-m", "llm", "-m", "local", "-o", "max_tokens", "60", "--key", "unused", QUESTION]
+    done = subprocess.run(
+        command + ([] if stream else ["--no-stream"]), capture_output=True, text=True, timeout=PATIENCE_S, env=env
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
