@@ -23,17 +23,23 @@ settings.load_profile("steady")
 
 HERE = Path(__file__).parent
 DEAREST = (
-    *("report/test_browser.py", "report/test_charts.py", "study/test_feeding.py", "gateway/test_fuzz.py"),
-    *("report/test_figures.py", "gateway/pages/test_page_browser.py", "paper/test_paper_tables.py"),
-    *("cli/test_wrong_values.py", "study/test_bundled_study.py", "diagnose/test_cascades.py"),
-    *("paper/test_without_the_room.py", "view/test_view_browser.py", "test_readme.py", "grading/test_golds.py"),
+    *("report/test_browser.py", "report/test_charts.py", "gateway/pages/test_page_browser.py"),
     *(
-        "statistics/test_coverage.py",
-        "gateway/test_profile.py",
-        "engines/test_served.py",
-        "engines/test_markups.py",
+        "view/test_view_browser.py",
+        "study/test_bundled_study.py",
+        "gateway/test_fuzz.py",
+        "report/test_figures.py",
     ),
-    *("dialects/test_real_templates.py", "study/test_hostile_study.py", "report/test_explorer.py"),
+    *(
+        "diagnose/test_cascades.py",
+        "engines/test_markups.py",
+        "cli/test_wrong_values.py",
+        "engines/test_served.py",
+    ),
+    *("policies/test_contract.py", "statistics/test_coverage.py", "grading/test_extract.py", "test_readme.py"),
+    *("paper/test_paper_tables.py", "gateway/answering/test_json_clients.py", "dialects/test_real_templates.py"),
+    *("python/test_python_page.py", "clients/test_every_client.py", "attack/test_hostile_growth.py"),
+    *("report/test_command.py", "paper/test_without_the_room.py", "study/test_hostile_study.py"),
 )
 """Files that take longest begin first: a run that ends with one of them waits for one process alone."""
 

@@ -74,7 +74,9 @@ def test_every_cap_gets_the_policy_with_the_best_lower_bound(folder: Path) -> No
     assert (large.at_least, large.policy.label) == (512, "gate")
     assert large.otherwise is not None
     assert large.otherwise.label == "iris(first=96)"
-    assert large.evidence["stages"] == {"probe": 128, "think": 256}
+    # A gate begins with a vote, which has no stages.
+    assert small.evidence["stages"] == {"probe": 16, "think": 32}
+    assert "stages" not in large.evidence
     assert (profile.model, profile.fingerprint) == ("m", "m-1")
 
 

@@ -135,7 +135,7 @@ async def test_the_same_name_with_other_weights_is_noticed_by_the_canary() -> No
         for _ in range(2):
             await complete(engine, asked("nothink"))
         server.think = lambda question: "hm other words entirely"
-        with pytest.raises(ModelChanged, match="something else"):
+        with pytest.raises(ModelChanged, match="answers the same question differently"):
             await complete(engine, asked("nothink"))
         await engine.aclose()
 

@@ -110,5 +110,5 @@ def test_names_with_a_plus_of_their_own() -> None:
     assert [models.find(n)[1] for n in ("a", "a+iris", "a+b+iris", "a+c+d")] == [None, "iris", "iris", "c+d"]
     with pytest.raises(Refusal, match="no model"):
         models.find("b")
-    with pytest.raises(ConfigError, match="one name"):
+    with pytest.raises(ConfigError, match="the same name: a, a"):
         Models([Served("a", engine), Served("a", engine)])

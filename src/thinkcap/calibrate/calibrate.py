@@ -71,14 +71,15 @@ class _Way:
 
     def evidence(self) -> dict[str, Any]:
         stages = max((arm.stages for arm in self.arms), key=lambda s: s.told)
-        granted = {"probe": stages.first, "think": stages.think, "answer": stages.answer}
+        budgets = {"probe": stages.first, "think": stages.think, "answer": stages.answer}
+        granted = {stage: budget for stage, budget in budgets.items() if budget}
         return {
             "accuracy": round(self.right / self.n, 4),
             "lower_bound": round(self.low, 4),
             "n": self.n,
             "tokens": round(self.tokens, 1),
-            # Write one of these into the policy to fix it.
-            "stages": {stage: budget for stage, budget in granted.items() if budget},
+            # Write one of these into the policy to fix it; a vote has none.
+            **({"stages": granted} if granted else {}),
         }
 
 
