@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import webbrowser
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from thinkcap.cli import main
+from thinkcap.report.explorer.page import content
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -27,6 +30,20 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_a_run_becomes_a_page(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, str(run)).strip() == str(run / "report.html")
+
+
+def test_a_run_that_is_shared_without_its_texts(
+    other_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Verdicts and counts make a page; a run without verdicts is refused by name."""
+    shutil.copytree(other_run, tmp_path / "shared")
+    rows = tmp_path / "shared" / "rows.parquet"
+    table = pq.read_table(rows)
+    pq.write_table(table.drop_columns(["text", "answer", "error", "guess"]), rows)
+    assert said(capsys, str(tmp_path / "shared")).strip() == str(tmp_path / "shared" / "report.html")
+    assert content(tmp_path / "shared").data["questions"] == content(other_run).data["questions"]
+    pq.write_table(table.drop_columns(["stage"]), rows)
+    assert "no column 'stage'" in refused(capsys, str(tmp_path / "shared"))
 
 
 def test_tables_in_three_formats(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import msgspec
@@ -167,19 +168,32 @@ class RowColumns:
         return DataError(f"'{self._path}', column '{name}': not as a study writes it ({err}); run the study again")
 
 
-def read_columns(path: Path, names: Sequence[str]) -> RowColumns:
-    """These columns and no others, texts never as Python objects."""
+def read_columns(
+    path: Path, names: Sequence[str], left_out: Mapping[str, str | bool | None] = MappingProxyType({})
+) -> RowColumns:
+    """These columns and no others, texts never as Python objects.
+
+    `left_out` names those that may have been taken out before a file was shared, and what every row has instead.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path, read_dictionary=list(names)) as file:
-            known = set(file.schema_arrow.names)
-            stored = [name if name in known else RENAMED.get(name, name) for name in names]
-            check_size(unpacked(path, stored), path)
-            table = file.read(columns=stored).select(stored).rename_columns(list(names))
-            # New names leave behind what the file says of itself.
-            return RowColumns(table.replace_schema_metadata(file.schema_arrow.metadata), path)
+        about = pq.read_schema(path)
+        stored = {name: name if name in about.names else RENAMED.get(name, name) for name in names}
+        here = {name: at for name, at in stored.items() if at in about.names or name not in left_out}
+        missing = [at for at in here.values() if at not in about.names]
+        if missing:
+            raise DataError(f"'{path}' has no column '{missing[0]}'; wanted all columns that a study writes")
+        columns = list(here.values())
+        check_size(unpacked(path, columns), path)
+        with pq.ParquetFile(path, read_dictionary=columns) as file:
+            table = file.read(columns=columns).select(columns).rename_columns(list(here))
+        for name in (name for name in names if name not in here):
+            value = pa.scalar(left_out[name], pa.bool_() if left_out[name] is False else pa.string())
+            table = table.append_column(name, pa.repeat(value, table.num_rows))
+        # New names leave behind what the file says of itself.
+        return RowColumns(table.replace_schema_metadata(about.metadata), path)
     except FileNotFoundError:
         raise DataError(f"no rows at '{path}'; wanted the folder of a finished study") from None
     except (pa.ArrowException, OSError, ValueError, KeyError) as err:

@@ -38,6 +38,8 @@ _COUNTS = ("budget", "ended", "level", "guess", "tokens_charged", "calls")
 CELL = (*_WORDS, *_COUNTS)
 """What of a row its place on the page shows."""
 _KEYS = ("task", "question", "group", "seed")
+_LEFT_OUT = {"text": None, "answer": None, "error": None, "guess": False}
+"""What a run that is shared without its texts may lack; verdicts and counts are enough for a page."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def _about(asked: Asked | None) -> dict[str, Any]:
 
 
 def _by_question(folder: Path, task: str) -> Iterator[tuple[str, str, RowsShown]]:
-    found = read_columns(folder / "rows.parquet", (*_KEYS, *CELL))
+    found = read_columns(folder / "rows.parquet", (*_KEYS, *CELL), _LEFT_OUT)
     questions, groups = found.text("question"), found.text("group")
     words = {name: found.text(name) for name in _WORDS}
     counts = {name: found.number(name) for name in _COUNTS}
