@@ -20,6 +20,7 @@ from thinkcap.gateway.refusal import Refusal
 
 encode = msgspec.json.Encoder().encode
 DONE = b"data: [DONE]\n\n"
+_WORDS = {True: "true", False: "false"}
 _NOTES = frozenset(
     [
         "votes",
@@ -171,12 +172,12 @@ def told(body: bytes, about: Mapping[str, Any]) -> bytes:
 
 def header(about: Mapping[str, Any]) -> bytes:
     """The same in one line; before a stream ends, what is known at its start."""
-    parts = [f"policy={about['policy']}", f"chosen_by={about['chosen_by']}", f"cap={about['cap']}"]
-    for one in about.get("choices", [about] if "tokens" in about else []):
-        stages = ",".join(f"{s['stage']}:{s['tokens']}/{s['budget']}" for s in one["stages"])
-        parts += [f"tokens={one['tokens']}", f"stages={stages}", f"complete={str(one['complete']).lower()}"]
-        parts.append(f"fallback={str(one['fallback']).lower()}")
-    return "; ".join(parts).encode("ascii", "replace")[:4096]
+    told = f"policy={about['policy']}; chosen_by={about['chosen_by']}; cap={about['cap']}"
+    for one in about.get("choices", (about,) if "tokens" in about else ()):
+        stages = ",".join([f"{s['stage']}:{s['tokens']}/{s['budget']}" for s in one["stages"]])
+        told += f"; tokens={one['tokens']}; stages={stages}"
+        told += f"; complete={_WORDS[one['complete']]}; fallback={_WORDS[one['fallback']]}"
+    return told.encode("ascii", "replace")[:4096]
 
 
 def usage(done: Sequence[Finished]) -> dict[str, Any]:

@@ -104,9 +104,9 @@ class Slot:
 
 async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
     """The whole body, unless it is too large; a client that left has no body."""
-    declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    if declared.isdigit() and int(declared) > most:
-        raise _too_large(most)
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value) > most:
+            raise _too_large(most)
     parts: list[bytes] = []
     size = 0
     while True:
