@@ -362,7 +362,7 @@ def compare(results: list[dict[str, Any]]) -> None:
         if server in ("thinkcap", "watch"):
             of_bare: list[float] = row["of_bare"]
             print(
-                f"{'thinkcap --watch' if server == 'watch' else server} against the bare pass-through, "
+                f"{'thinkcap --watch' if server == 'watch' else 'gateway'} against the bare pass-through, "
                 f"{kind}, {connections}: {median(of_bare):.2f} of the requests/s "
                 f"({of_bare[0]:.2f} to {of_bare[-1]:.2f}), "
                 f"{row['cpu_us'] / bare['cpu_us']:.2f} times its processor time"
