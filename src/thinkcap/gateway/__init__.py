@@ -2,7 +2,8 @@
 
 The command line calls `server.run(ServeConfig)` and `admission.auth.new_key`; no other room imports from here.
 Beside this file stands what a request is (`call`, `choose`, `replies`, `refusal`) and what runs a gateway
-(`config`, `models`, `service`, `app`, `server`). The rest has rooms of its own, and no two import each other:
+(`config`, `models`, `service`, `response`, `app`, `server`). The rest has rooms of its own, of which no two import
+each other:
 
     wires/      the formats clients speak, one file each
     admission/  who may come in and how much: keys, quotas, the queue
