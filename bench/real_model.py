@@ -63,11 +63,18 @@ class Arms:
         right = (rows["verdict"][mine] == "right")[order]
         return right, rows["ended"][mine][order].astype(bool), rows["tokens_charged"][mine][order]
 
-    def unread(self, task: str, policy: str, cap: int) -> Any:
-        """Where no answer could be read."""
+    def column(self, name: str, task: str, policy: str, cap: int) -> Any:
         rows = self._rows
         mine = (rows["task"] == task) & (rows["policy"] == policy) & (rows["budget"] == cap)
-        return (rows["verdict"][mine] == "unreadable")[np.argsort(rows["question"][mine])]
+        return rows[name][mine][np.argsort(rows["question"][mine])]
+
+    def generated(self) -> int:
+        """Tokens that were written for these rows; cuts of what was there cost none."""
+        return int(self._rows["tokens_generated"].sum())
+
+    def unread(self, task: str, policy: str, cap: int) -> Any:
+        """Where no answer could be read."""
+        return self.column("verdict", task, policy, cap) == "unreadable"
 
     def known(self, task: str, policy: str, cap: int) -> tuple[Any, Any, Any]:
         found = self.of(task, policy, cap)
@@ -216,6 +223,42 @@ def others() -> str:
     return "\n".join(table(titles, rows, words=2))
 
 
+def inside() -> str:
+    """What those methods did, for the words around the table."""
+    arms, task = arms_of("gsm8k"), "gsm8k"
+
+    def decided(policy: str, cap: int, stage: str, by: str) -> str:
+        here = arms.column("stage", task, policy, cap) == stage
+        right = arms.known(task, policy, cap)[0]
+        return (
+            f"- {policy}@{cap}: {by} decides {here.sum():,} of {len(here):,} questions, "
+            f"{percent(right[here])} % of them right; of the others {percent(right[~here])} %."
+        )
+
+    def noted(policy: str, note: str) -> str:
+        found = [
+            bool(json.loads(said or "{}").get(note))
+            for one, at in ((arms, task), (arms_of("math500"), "math500"))
+            for cap in CAPS
+            if one.of(at, policy, cap) is not None
+            for said in one.column("notes", at, policy, cap)
+        ]
+        return f"{sum(found):,} of {len(found):,} answers"
+
+    sample = 1024 // 3
+    long = arms.known(task, "nothink", MOST)[2] > sample
+    return "\n".join(
+        (
+            decided("gate", 4096, "vote", "the vote"),
+            decided("agree", MOST, "trial", "an agreed trial"),
+            f"- sure: a trial in {noted('sure', 'trials')} on both tasks.",
+            f"- estimate: a number in {noted('estimate', 'estimate')} on both tasks.",
+            f"- Of answers without thinking, {percent(long)} % take more than {sample} tokens, a third of 1,024.",
+            f"- Tokens written: {sum(arms_of(one).generated() for one in TASKS):,} for both tasks.",
+        )
+    )
+
+
 def apart() -> str:
     """How far two runs of the recipe are from each other."""
     again, rows, far = Arms(ROWS / "again" / "rows.parquet"), [], []
@@ -264,6 +307,7 @@ def main() -> None:
     written(args.page, "beside the paper", beside())
     written(args.page, "landing", landing())
     written(args.page, "others", others())
+    written(args.page, "inside", inside())
     written(args.page, "apart", apart())
     written(args.page, "twice", twice())
     written(args.page, "speed", told(json.loads((ROWS / "study_speed.json").read_text(encoding="utf-8"))))

@@ -131,7 +131,7 @@ def test_the_hybrid_thinks_between_marks_of_its_own(task: str) -> None:
     # A mark that is never written would leave no answer behind a thought.
     ended = chains.filter(pc.field("ended"))
     readable = [verdict != "unreadable" for verdict in ended["verdict"].to_pylist()]
-    assert sum(readable) > 0.9 * len(readable)
+    assert sum(readable) > 0.94 * len(readable)
 
 
 def row(policy: str, budget: int, question: str) -> Row:
