@@ -3,7 +3,9 @@
     python bench/hf_study.py --model out/hybrid --task gsm8k --data data --limit 256 --out study_speed.json
 
 The study runs twice, each time in a new folder; the first run captures the engine's graphs. Then every request
-that reached the engine is put to it again, all at once, with nothing around it.
+that reached the engine is put to it again, all at once, with nothing around it. How full the lanes were on the way
+tells what of the difference is waiting (an answer from a thought can only begin where that thought ends) and what
+is work beside the model.
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ POLICIES = ("think", "nothink", "close", "split", "town", "iris")
 
 
 class Overheard:
-    """An engine that notes what it is asked."""
+    """An engine that notes what it is asked, and how many of its lanes had something to write."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, lanes: int) -> None:
+        self._engine, self._lanes = engine, lanes
         self.asked: list[tuple[Prompt, int, Sampling]] = []
         self.tokens = 0
+        self.lane_seconds = 0.0
+        self._writing, self._since = 0, time.perf_counter()
 
     @property
     def card(self) -> EngineCard:
@@ -50,13 +54,20 @@ class Overheard:
 
     async def generate(self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None) -> Output:
         self.asked.append((prompt, limit, sampling))
+        self._changes(1)
         output = await self._engine.generate(prompt, limit, sampling, emit)
+        self._changes(-1)
         self.tokens += output.tokens
         return output
 
+    def _changes(self, by: int) -> None:
+        now = time.perf_counter()
+        self.lane_seconds += min(self._writing, self._lanes) * (now - self._since)
+        self._writing, self._since = self._writing + by, now
 
-async def studied(engine: Engine, config: dict[str, Any]) -> tuple[float, Overheard]:
-    heard = Overheard(engine)
+
+async def studied(engine: Engine, lanes: int, config: dict[str, Any]) -> tuple[float, Overheard]:
+    heard = Overheard(engine, lanes)
     with tempfile.TemporaryDirectory() as folder:
         study = StudyConfig.from_mapping({**config, "out": f"{folder}/run"})
         started = time.perf_counter()
@@ -79,13 +90,13 @@ async def measured(args: argparse.Namespace) -> dict[str, Any]:
         "concurrency": args.lanes + args.lanes // 2,
         **({"data": str(args.data)} if args.data else {}),
     }
-    await studied(engine, config)
-    seconds, heard = await studied(engine, config)
+    await studied(engine, args.lanes, config)
+    seconds, heard = await studied(engine, args.lanes, config)
+    alone = Overheard(engine, args.lanes)
     started = time.perf_counter()
-    bare = await asyncio.gather(*(engine.generate(*one) for one in heard.asked))
+    await asyncio.gather(*(alone.generate(*one) for one in heard.asked))
     bare_s = time.perf_counter() - started
     await engine.aclose()
-    tokens = sum(output.tokens for output in bare)
     card = engine.card
     return {
         "model": card.model,
@@ -96,9 +107,11 @@ async def measured(args: argparse.Namespace) -> dict[str, Any]:
         "requests": len(heard.asked),
         "study_tokens": heard.tokens,
         "study_s": seconds,
-        "bare_tokens": tokens,
+        "study_full": heard.lane_seconds / (args.lanes * seconds),
+        "bare_tokens": alone.tokens,
         "bare_s": bare_s,
-        "ratio": (heard.tokens / seconds) / (tokens / bare_s),
+        "bare_full": alone.lane_seconds / (args.lanes * bare_s),
+        "ratio": (heard.tokens / seconds) / (alone.tokens / bare_s),
     }
 
 
@@ -108,7 +121,8 @@ def told(found: dict[str, Any]) -> str:
         f"`{found['model']}`, {found['dtype']}, {found['hardware']}, {found['lanes']} lanes, "
         f"{found['questions']} questions, {found['requests']:,} requests: the study wrote "
         f"{found['study_tokens']:,} tokens at {study:,.0f} tokens/s, the bare loop {found['bare_tokens']:,} at "
-        f"{bare:,.0f}; the ratio is {found['ratio']:.2f}."
+        f"{bare:,.0f}; the ratio is {found['ratio']:.2f}. On average {found['study_full']:.0%} of the lanes had "
+        f"something to write, in the bare loop {found['bare_full']:.0%}."
     )
 
 
