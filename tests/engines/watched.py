@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from thinkcap.core.complete import complete
 from thinkcap.core.engine import Engine
@@ -42,7 +44,7 @@ async def checked_race(engine: Engine, n: int, wanted: int = 1) -> Raced:
 
     run = await drive(race(), engine, cap=400 * LANES)
     alone = [
-        await complete(engine, replace(lane, sampling=replace(hot, seed=i), budget=400))
+        await complete(engine, replace(lane, sampling=Sampling(hot.temperature, hot.top_p, i), budget=400))
         for i, lane in enumerate(lanes)
     ]
     shortest = sorted(c.think_tokens for c in alone if c.answer is not None)[:wanted]

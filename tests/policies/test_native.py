@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from thinkcap.core.engine import Emit, Output, Prompt
 from thinkcap.core.errors import EngineRefused, Unsupported
@@ -47,7 +48,7 @@ async def test_a_server_that_ignores_the_field_is_found_out() -> None:
         async def generate(
             self, prompt: Prompt, limit: int, sampling: Sampling, emit: Emit | None = None
         ) -> Output:
-            return await super().generate(replace(prompt, body={}), limit, sampling, emit)
+            return await super().generate(structs.replace(prompt, body={}), limit, sampling, emit)
 
     with pytest.raises(EngineRefused, match=r"thought for 200 tokens where held was 100.*does not limit"):
         await drive(policy("native(reserve=100)")(QUESTION, 200), Deaf(script), cap=200)

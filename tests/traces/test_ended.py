@@ -2,11 +2,11 @@
 
 import asyncio
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from thinkcap.core.complete import complete
 from thinkcap.core.engine import Emit, Output, Prompt

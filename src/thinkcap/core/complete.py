@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output
 from thinkcap.core.errors import EngineRefused, Unsupported

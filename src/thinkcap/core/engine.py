@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol
 
+import msgspec
+
 from thinkcap.core.marks import PLAIN, Marks
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.scores import Scores, Unsure
@@ -125,8 +127,7 @@ class EngineCard:
         return {**asdict(self), **marks} | ({"nothink_as": f"think(effort={self.least})"} if self.least else {})
 
 
-@dataclass(frozen=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True, dict=True):
     """What the model will read: token ids, or a chat body where the server takes no ids."""
 
     ids: tuple[int, ...] | None
@@ -170,8 +171,7 @@ class Prompt:
 _quoted = lru_cache(maxsize=16)(json.dumps)
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(msgspec.Struct, frozen=True, gc=False):
     """What the model wrote. `ids` end with the end-of-turn token when `ended`."""
 
     text: str

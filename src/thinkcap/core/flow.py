@@ -15,8 +15,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from thinkcap.core.complete import Complete, complete
 from thinkcap.core.engine import Emit, Engine
@@ -37,15 +40,13 @@ from thinkcap.core.types import (
 )
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True, gc=False):
     """Generations wanted now; several run side by side."""
 
     requests: tuple[Request, ...]
 
 
-@dataclass(frozen=True)
-class First:
+class First(msgspec.Struct, frozen=True, gc=False):
     """Thinking passes side by side, of which the `wanted` shortest thoughts win.
 
     When so many thoughts have ended, the others stop at the length of the longest of them. They are charged for
@@ -56,8 +57,7 @@ class First:
     wanted: int
 
 
-@dataclass(frozen=True)
-class Same:
+class Same(msgspec.Struct, frozen=True, gc=False):
     """Are these two answers equivalent? Asked of the grader, which lives in worker processes."""
 
     a: str
@@ -165,7 +165,7 @@ class _Ledger:
         if budget == request.budget and drawn.seed == seed and drawn == (request.sampling or GREEDY):
             # Most requests of a greedy run are what they ask for already, and a copy is a tenth of a row's cost.
             return request
-        return replace(request, budget=budget, sampling=drawn if drawn.seed == seed else replace(drawn, seed=seed))
+        return replace(request, budget=budget, sampling=Sampling(drawn.temperature, drawn.top_p, seed))
 
     def enter(
         self, requests: Sequence[Request], found: Completion | tuple[Completion, ...]

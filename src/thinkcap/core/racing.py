@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from thinkcap.core.complete import Complete, complete
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt

@@ -9,7 +9,8 @@ and with the one that makes the text complete.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from thinkcap.core.engine import Output, Prompt
 from thinkcap.core.types import Span

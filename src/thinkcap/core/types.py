@@ -6,13 +6,19 @@ end-of-turn token); not ended means right-censored at the budget, whatever the t
     >>> q = Question("q1", ({"role": "user", "content": "2 + 3?"},), kind="number")
     >>> Request(q, mode="think", budget=64, stage="think").messages == q.messages
     True
+
+What a flow makes for every row is a struct of msgspec's: frozen like a dataclass, but made in a tenth of the time.
+`msgspec.structs.replace` makes one that differs. Values refer to older ones only, so the garbage collector need
+not look for circles among them (`gc=False`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from thinkcap.core.errors import EngineError
 from thinkcap.core.scores import Scores, Unsure
@@ -29,7 +35,7 @@ Ids = tuple[int, ...]
 
 
 class _Empty(Mapping[str, Any]):
-    """No entries. A read-only view of a dict cannot be a dataclass default, be hashed or be pickled; this can."""
+    """No entries. A read-only view of a dict cannot be a default, be hashed or be pickled; this can."""
 
     def __getitem__(self, key: str) -> Any:
         raise KeyError(key)
@@ -50,8 +56,7 @@ class _Empty(Mapping[str, Any]):
 EMPTY: Mapping[str, Any] = _Empty()
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True, gc=False):
     """What a person asks. The gold answer is not here: it belongs to the task."""
 
     id: str
@@ -88,8 +93,7 @@ class Sampling:
 GREEDY = Sampling()
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, gc=False):
     """A stretch of a model's own output, put into a later prompt by its ids (over chat: by its text)."""
 
     text: str
@@ -99,8 +103,7 @@ class Span:
         return len(self.ids) if self.ids is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, gc=False):
     """One generation a policy asks for."""
 
     question: Question
@@ -144,11 +147,10 @@ class Request:
 
     def __post_init__(self) -> None:
         if not self.messages:
-            object.__setattr__(self, "messages", self.question.messages)
+            msgspec.structs.force_setattr(self, "messages", self.question.messages)
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(msgspec.Struct, frozen=True, gc=False):
     """What came back for a request, as the policy sees it."""
 
     text: str
@@ -198,16 +200,14 @@ NOTHING = Completion(text="", ended=False, tokens=0)
 """What a request without any room left gives."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, gc=False):
     """One request, with the budget it really had after clipping to the cap, and what it gave."""
 
     request: Request
     completion: Completion
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """What a policy settles on. `text` is read by the task's grader; None where there is nothing to read."""
 
     text: str | None
@@ -219,8 +219,7 @@ class Answer:
     """rounds, converged, votes ...: what the tables of a method need."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True, gc=False):
     """A policy's flow driven to its end."""
 
     answer: Answer
@@ -241,8 +240,7 @@ class Run:
         return sum(s.completion.reread for s in self.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class Graded:
+class Graded(msgspec.Struct, frozen=True, gc=False):
     """An outcome with a verdict."""
 
     run: Run
@@ -251,12 +249,11 @@ class Graded:
     level: int
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True, gc=False):
     """An outcome without one: a failure can never be counted as a wrong answer."""
 
     error: EngineError
-    steps: tuple[Step, ...] = field(default=())
+    steps: tuple[Step, ...] = ()
 
 
 Outcome = Graded | Failed

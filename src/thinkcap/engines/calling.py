@@ -13,8 +13,9 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from thinkcap.core.engine import Output
 from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported

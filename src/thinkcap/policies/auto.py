@@ -11,6 +11,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import structs
+
 from thinkcap.allocate.file import allocation, thinking_budget
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Flow
@@ -47,7 +49,7 @@ def auto(question: Question, cap: int, *, table: str = "", prompts: Prompts = PR
     if spec.name == "stop" and table:
         spec = replace(spec, options=MappingProxyType({"table": table, **spec.options}))
     answer = yield from spec.bind(prompts)(question, cap)
-    return replace(answer, notes={**answer.notes, **notes})
+    return structs.replace(answer, notes={**answer.notes, **notes})
 
 
 def _of_its_entries(options: Mapping[str, Any]) -> Facts:

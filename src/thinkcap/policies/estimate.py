@@ -1,7 +1,8 @@
 """TALE-EP (arXiv 2412.18547): ask the model how many tokens it needs, then name that number as a limit."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from thinkcap.core.flow import Flow, ask
 from thinkcap.core.prompts import PROMPTS, Prompts

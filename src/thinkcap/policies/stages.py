@@ -7,8 +7,9 @@ methods ask in the same words and a stored stage serves every method.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.marks import PLAIN

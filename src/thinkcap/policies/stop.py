@@ -9,8 +9,9 @@ without one, a chain stops where it loops.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from thinkcap.allocate.file import stopping
 from thinkcap.allocate.signals import signal

@@ -13,9 +13,11 @@ what is charged minus `trial_tokens` is what the authors of these methods count.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from msgspec.structs import replace
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Ask, Flow, ask

@@ -1,7 +1,8 @@
 """DeepConf (arXiv 2508.15260), offline and online: sampled thoughts weighed by their least sure stretch."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from thinkcap.core.errors import ConfigError
 from thinkcap.core.flow import Flow, ask, ask_all

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import overload
 
+import msgspec
 import numpy as np
 
 from thinkcap.core.errors import ConfigError
@@ -40,8 +41,7 @@ class Asking:
     """Another question of its task, always the same: the next, and after the last the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True, gc=False):
     """One thing to do: a question under a policy at a budget with a seed."""
 
     task: Task

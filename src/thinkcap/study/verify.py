@@ -3,8 +3,9 @@ ones. Batched greedy decoding is not bitwise stable on real engines, so this is 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.types import GREEDY, Question, Request

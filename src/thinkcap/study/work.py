@@ -10,8 +10,10 @@ waits: so what is the same for many rows is found out once.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, EngineError

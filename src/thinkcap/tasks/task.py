@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 
+from msgspec import structs
+
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.types import Kind, Question
@@ -110,7 +112,7 @@ def _reworded(question: Question, prompts: Prompts) -> Question:
     if not isinstance(last["content"], str) or not last["content"].endswith(ours):
         return question
     content = prompts.asked(last["content"].removesuffix(ours), question.answer_form)
-    return replace(question, messages=(*before, {**last, "content": content}))
+    return structs.replace(question, messages=(*before, {**last, "content": content}))
 
 
 def content_hash(pairs: Iterable[tuple[str, str]]) -> str:

@@ -8,7 +8,8 @@ ended.keep(run.steps)
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from thinkcap.core.complete import complete
 from thinkcap.core.engine import Emit, Engine

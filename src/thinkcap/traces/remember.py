@@ -10,12 +10,15 @@ same trace at the same time wait for one generation.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any, cast
 from weakref import WeakValueDictionary
+
+import msgspec
+from msgspec.structs import replace
 
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt, Scorer
 from thinkcap.core.recent import Recent
@@ -176,7 +179,7 @@ class Remembering:
     async def _scored(self, trace: Trace, prompt: Prompt, sampling: Sampling) -> Trace:
         """The trace with scores: read once more where the engine can score what is written, else written again."""
         if self.card.scores == "any":
-            return replace(trace, scores=await self.score(prompt, trace.ids))
+            return dataclasses.replace(trace, scores=await self.score(prompt, trace.ids))
         plain = replace(prompt, stop_at=(), unsure=None)
         again = await self._engine.generate(plain, trace.limit, sampling)
         made = trace.generated + again.tokens
@@ -225,7 +228,7 @@ class Remembering:
             started = time.perf_counter()
             output = await self._engine.generate(prompt, limit, sampling, emit)
             output = replace(output, wall_s=time.perf_counter() - started)
-            kept = asdict(replace(output, extras={}))
+            kept = msgspec.to_builtins(replace(output, extras={}))
             await self._store.put_output(key, kept | {"extras": dict(output.extras)}, output.tokens)
         else:
             output = _read(stored)

@@ -9,8 +9,9 @@ completions before it does. The driver still counts every token.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.flow import Ask, First, Flow, ask, wrapped

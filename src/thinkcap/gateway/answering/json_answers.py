@@ -12,9 +12,11 @@ token of both counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf
 from typing import Any
+
+from msgspec.structs import replace
 
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import Unsupported
