@@ -289,6 +289,12 @@ def twice() -> str:
     return "\n".join([*table(titles, rows, words=2), "", told])
 
 
+def speeds() -> str:
+    """The whole task, and so few questions that all their chains begin at once."""
+    files = (ROWS / "study_speed.json", ROWS / "study_speed_320.json")
+    return "\n\n".join(told(json.loads(file.read_text(encoding="utf-8"))) for file in files)
+
+
 def picture(task: str, out: Path) -> None:
     """Accuracy against cap of those methods that tell the story: all of them would hide it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -310,7 +316,7 @@ def main() -> None:
     written(args.page, "inside", inside())
     written(args.page, "apart", apart())
     written(args.page, "twice", twice())
-    written(args.page, "speed", told(json.loads((ROWS / "study_speed.json").read_text(encoding="utf-8"))))
+    written(args.page, "speed", speeds())
     for task in TASKS:
         run = str(ROWS / task)
         verdict = said("diagnose", run).replace(str(ROOT) + "/", "")
