@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,6 +24,7 @@ from thinkcap.core.prompts import PROMPTS  # noqa: E402
 from thinkcap.core.types import GREEDY, Completion, Question, Request, Sampling  # noqa: E402
 from thinkcap.engines import open_engine  # noqa: E402
 from thinkcap.engines.hf_batch import Batch, BatchJob  # noqa: E402
+from thinkcap.engines.hf_lanes import Lanes  # noqa: E402
 from thinkcap.engines.hf_words import HfWords  # noqa: E402
 from thinkcap.model import pebble_hf  # noqa: E402
 
@@ -92,6 +94,30 @@ async def test_a_batch_that_others_join_gives_the_tokens_of_generate(batching: s
     assert [c.ids for c in done] == [ids[: r.budget] for ids, r in zip(wanted, requests, strict=True)]
     assert any(c.ended for c in done)
     assert any(not c.ended for c in done)
+
+
+async def test_flows_that_ask_together_are_written_together(
+    tiny_hf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined: list[int] = []
+    join = Lanes.join
+
+    def noted(self: Lanes, jobs: Sequence[BatchJob]) -> list[BatchJob]:
+        joined.append(len(jobs))
+        return join(self, jobs)
+
+    monkeypatch.setattr(Lanes, "join", noted)
+    # Long enough for a machine that does other things between two flows.
+    monkeypatch.setattr("thinkcap.engines.hf._MOMENT_S", 0.5)
+    engine = await open_engine(str(tiny_hf), concurrency=6, batching="lanes")
+
+    async def twice(n: int) -> None:
+        for _ in range(2):
+            await complete(engine, asked(n, budget=2))
+
+    await asyncio.gather(*map(twice, range(6)))
+    await engine.aclose()
+    assert joined == [6, 6]
 
 
 async def test_it_agrees_with_llama_cpp_on_the_tiny_model(tiny: Path, tiny_hf: Path) -> None:

@@ -13,6 +13,7 @@ import hashlib
 import platform
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ _BATCHINGS = ("auto", "lanes", "batch", "waves")
 _TURN_S = 1e-4
 """How long another thread may keep the interpreter from the model's, which gives it up at every call into torch.
 `bench/switching.py` prints how many such calls it makes beside a busy thread, with this and with Python's 5 ms."""
+_MOMENT_S = 0.002
+"""While flows come within so short a time of each other, more are waited for: late ones wait dozens of steps."""
 _OUTSIDE = ("linear", "mamba", "conv", "recurrent", "hybrid")
 """Kinds of layers without a cache of keys and values that could be moved and joined."""
 _STEP_ERRORS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError)
@@ -186,10 +189,14 @@ class HfEngine:
         sys.setswitchinterval(min(sys.getswitchinterval(), _TURN_S))
         batch = _written_by(self.card, network, self._words.pad)
         by_job: dict[BatchJob, _Waiting] = {}
+        done: list[BatchJob] = []
         while True:
             with self._changed:
                 while not (self._line or self._errands or batch or self._closed):
                     self._changed.wait()
+            if done or not batch:
+                self._let_come(batch)
+            with self._changed:
                 if self._closed:
                     break
                 errands, self._errands = self._errands, deque()
@@ -207,6 +214,7 @@ class HfEngine:
                 for waiting in by_job.values():
                     waiting.fail(_failure(err, self.card))
                 by_job.clear()
+                done = []
                 continue
             for job in done:
                 by_job.pop(job).finish()
@@ -215,6 +223,13 @@ class HfEngine:
             waiting.fail(gone)
         for errand in self._errands:
             errand.settle(gone)
+
+    def _let_come(self, batch: Batch | Lanes | Wave) -> None:
+        """Flows that begin together, or were just answered, ask one by one: the first does not go alone."""
+        waiting = -1
+        while waiting < len(self._line) < self.card.concurrency - len(batch) and not self._closed:
+            waiting = len(self._line)
+            time.sleep(_MOMENT_S)
 
     def _newcomers(self, batch: Batch | Lanes | Wave) -> list[_Waiting]:
         new: list[_Waiting] = []
