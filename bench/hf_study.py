@@ -1,6 +1,7 @@
 """A study through the `hf` engine beside a bare loop over the same requests: what do the flows around it cost?
 
     python bench/hf_study.py --model out/hybrid --task gsm8k --data data --limit 256 --out study_speed.json
+    python bench/hf_study.py --model random:qwen2.5-1.5b --limit 512 --lanes 256 --budgets 128,256,512
 
 The study runs twice, each time in a new folder; the first run captures the engine's graphs. Then every request
 that reached the engine is put to it again, all at once, with nothing around it. How full the lanes were on the way
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hf_engine import SHAPES, model_folder
 from thinkcap.core.engine import Emit, Engine, EngineCard, Output, Prompt
 from thinkcap.core.types import Request, Sampling
 from thinkcap.engines import open_engine
@@ -79,10 +81,10 @@ async def studied(engine: Engine, lanes: int, config: dict[str, Any]) -> tuple[f
         return time.perf_counter() - started, heard
 
 
-async def measured(args: argparse.Namespace) -> dict[str, Any]:
-    engine = await open_engine(str(args.model), concurrency=args.lanes)
+async def measured(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
+    engine = await open_engine(str(folder), concurrency=args.lanes)
     config = {
-        "model": args.model.name,
+        "model": folder.name,
         "tasks": [args.task],
         "budgets": [int(word) for word in args.budgets.split(",")],
         "limit": args.limit,
@@ -128,7 +130,9 @@ def told(found: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, default=pebble_hf())
+    parser.add_argument(
+        "--model", default=str(pebble_hf()), help=f"A folder, or random: and one of {', '.join(SHAPES)}."
+    )
     parser.add_argument("--task", default="families")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--limit", type=int, default=64)
@@ -136,7 +140,8 @@ def main() -> None:
     parser.add_argument("--lanes", type=int, default=512)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    found = asyncio.run(measured(args))
+    with model_folder(args.model) as folder:
+        found = asyncio.run(measured(folder, args))
     if args.out:
         args.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(told(found))
