@@ -106,10 +106,17 @@ class Load:
         return "".join(c.choices[0].delta.content or "" for c in chunks if c.choices).strip()
 
 
-def replicas() -> int:
+def status() -> Any:
     from ray import serve
+    from ray.serve.context import _set_global_client
 
-    found = serve.status().applications.get("thinkcap")
+    # Ray's own handle is kept for the life of a process, and gateways have ended and started Ray Serve since.
+    _set_global_client(None)
+    return serve.status()
+
+
+def replicas() -> int:
+    found = status().applications.get("thinkcap")
     return int(found.deployments["gateway"].replica_states.get("RUNNING", 0)) if found else -1
 
 
@@ -243,6 +250,44 @@ def test_models_that_replicas_open_themselves_answer_as_in_a_gateway_of_its_own(
             if command.poll() is None:
                 os.killpg(command.pid, signal.SIGKILL)
                 command.wait()
+
+
+def test_a_running_ray_serve_is_used_where_it_listens_and_never_taken_for_another(
+    cluster: Any, tmp_path: Path
+) -> None:
+    """Ray ignores a second address; a gateway that told it would be reachable by nobody."""
+    from ray import serve
+
+    assert not status().proxies, "a gateway that ended left Ray Serve running"
+    port = free_port()
+    serve.start(proxy_location="EveryNode", http_options={"host": "127.0.0.1", "port": port})
+    try:
+        config, log = tmp_path / "serve.toml", tmp_path / "log"
+        words = [sys.executable, "-m", "thinkcap", "serve", "--config", str(config)]
+        with app_running(Stub()) as server, log.open("wb") as out:
+            settings = SETTINGS.format(server=server, cluster=cluster.address, port=port)
+            config.write_text(settings.replace(f"port = {port}", f"port = {free_port()}"))
+            done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
+            assert done.returncode != 0
+            assert f"already running on cluster '{cluster.address}' and listens at 127.0.0.1:{port}" in done.stderr
+            assert "Traceback" not in done.stderr
+            config.write_text(settings)
+            command = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
+            try:
+                wait_for(lambda: b"serves at" in log.read_bytes() or command.poll() is not None, "it never served")
+                assert command.poll() is None, log.read_text()
+                assert Load(f"http://127.0.0.1:{port}/v1").answer(stream=True) == "the answer is 42 ."
+                command.send_signal(signal.SIGTERM)
+                assert command.wait(PATIENCE_S) == 0, log.read_text()
+            finally:
+                if command.poll() is None:
+                    os.killpg(command.pid, signal.SIGKILL)
+                    command.wait()
+        # Whoever started it may still want it.
+        assert status().proxies
+        assert replicas() == -1
+    finally:
+        serve.shutdown()
 
 
 @pytest.mark.parametrize(

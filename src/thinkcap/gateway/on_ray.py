@@ -12,7 +12,8 @@ import logging
 import math
 import signal
 import threading
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -81,18 +82,21 @@ def run_on_cluster(config: ServeConfig, tell: Callable[[str], None] = lambda _: 
     stop = threading.Event()
     started = connect(config.cluster)
     try:
-        _deploy(config)
-        # Only now: joining a cluster sets handlers of Ray's own, which would end this at once.
-        for sort in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(sort, lambda *_: stop.set())
-        tell(
-            f"thinkcap serves at http://{config.host}:{config.port}/v1 on Ray cluster '{config.cluster}': "
-            f"{config.min_replicas} to {config.max_replicas} gateways, one per {config.replica_tokens} "
-            f"tokens in progress"
-        )
-        stop.wait()
+        begun = _begin_serve(config)
+        try:
+            _deploy(config)
+            # Only now: joining a cluster sets handlers of Ray's own, which would end this at once.
+            for sort in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(sort, lambda *_: stop.set())
+            tell(
+                f"thinkcap serves at http://{config.host}:{config.port}/v1 on Ray cluster '{config.cluster}': "
+                f"{config.min_replicas} to {config.max_replicas} gateways, one per {config.replica_tokens} "
+                f"tokens in progress"
+            )
+            stop.wait()
+        finally:
+            _remove(begun)
     finally:
-        _remove()
         if started:
             disconnect()
 
@@ -107,12 +111,35 @@ def _import_serve() -> None:
         ) from err
 
 
-def _deploy(config: ServeConfig) -> None:
+def _begin_serve(config: ServeConfig) -> bool:
+    """Has Ray's proxies listen where the gateway is to be; False where they do so already, for others too."""
     from ray import serve
-    from ray.exceptions import RayError
-    from ray.serve.config import AutoscalingConfig, AutoscalingPolicy, HTTPOptions, ProxyLocation
+    from ray.serve.config import HTTPOptions, ProxyLocation
+    from ray.serve.context import _get_global_client
 
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    running = _get_global_client(raise_if_no_controller_running=False)
+    if running is not None:
+        # Asked for another address Ray goes on listening at the old one, and says so in its log only.
+        old, wanted = (f"{one.host}:{one.port}" for one in (running.http_config, config))
+        if old != wanted:
+            raise ConfigError(
+                f"Ray Serve is already running on cluster '{config.cluster}' and listens at {old}, not at "
+                f"{wanted}; use that host and port, or end it there (Ray's command: serve shutdown)"
+            )
+        return False
+    with _told_plainly(config):
+        serve.start(
+            proxy_location=ProxyLocation.EveryNode,
+            http_options=HTTPOptions(host=config.host, port=config.port, keep_alive_timeout_s=75),
+        )
+    return True
+
+
+def _deploy(config: ServeConfig) -> None:
+    from ray import serve
+    from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
+
     replicas = serve.deployment(
         serve.ingress()(GatewayReplica),
         name="gateway",
@@ -128,12 +155,16 @@ def _deploy(config: ServeConfig) -> None:
             policy=AutoscalingPolicy(policy_function=ByTokens, policy_kwargs={"tokens": config.replica_tokens}),
         ),
     )
-    try:
-        serve.start(
-            proxy_location=ProxyLocation.EveryNode,
-            http_options=HTTPOptions(host=config.host, port=config.port, keep_alive_timeout_s=75),
-        )
+    with _told_plainly(config):
         serve.run(replicas.bind(config), name=APPLICATION, route_prefix="/")
+
+
+@contextmanager
+def _told_plainly(config: ServeConfig) -> Iterator[None]:
+    from ray.exceptions import RayError
+
+    try:
+        yield
     except (RuntimeError, RayError) as err:
         said = [line.strip() for line in str(err).splitlines() if line.strip()]
         raise ConfigError(
@@ -142,10 +173,14 @@ def _deploy(config: ServeConfig) -> None:
         ) from err
 
 
-def _remove() -> None:
+def _remove(begun: bool) -> None:
+    """Leaves the cluster as it was found, unless others have come to use it meanwhile."""
     from ray import serve
 
-    serve.delete(APPLICATION)
+    if APPLICATION in serve.status().applications:
+        serve.delete(APPLICATION)
+    if begun and not serve.status().applications:
+        serve.shutdown()
 
 
 def _check(config: ServeConfig) -> None:
