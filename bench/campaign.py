@@ -3,6 +3,7 @@
     make campaign                            # everything, hours; writes docs
     make campaign SUITES="contract kills"    # two of them
     CAMPAIGN_SHARE=0.05 make campaign        # a twentieth of each; docs stay as they are
+    CAMPAIGN_SECONDS=600 make campaign       # as many as ten minutes allow; what failed by then fails
 
 A suite is a command after `python`. A number in braces is how many of its things it does in full; the share scales
 it. What a script prints on stdout becomes its block (progress belongs on stderr); a test marked `campaign` scales
@@ -176,6 +177,14 @@ SUITES = (
         markdown=True,
     ),
     Suite(
+        "pace",
+        "the time left that real studies of the bundled model tell, against what they then took",
+        "bench/pace.py --questions {400}",
+        30,
+        "docs/study.md",
+        markdown=True,
+    ),
+    Suite(
         "clients",
         "clients of all kinds get their answers, on the bundled model, llama.cpp's server and vLLM",
         "bench/clients.py",
@@ -221,7 +230,7 @@ def python(suite: Suite) -> Path | None:
     return found if found.exists() else None
 
 
-def run(suite: Suite, program: Path, share: float) -> tuple[int, str, float]:
+def run(suite: Suite, program: Path, share: float, left_s: float) -> tuple[int, str, float]:
     """The exit status, what goes into the docs, and the seconds it took. Its children end with it."""
     tests = suite.command.startswith("-m pytest")
     started = time.monotonic()
@@ -236,7 +245,7 @@ def run(suite: Suite, program: Path, share: float) -> tuple[int, str, float]:
             start_new_session=True,
         )
         try:
-            printed, _ = child.communicate(timeout=START_S + 60 * suite.minutes * share)
+            printed, _ = child.communicate(timeout=min(left_s, START_S + 60 * suite.minutes * share))
             status = child.returncode
         except subprocess.TimeoutExpired:
             printed, status = "", 124
@@ -287,6 +296,7 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suite.name for suite in SUITES))
     parser.add_argument("--list", action="store_true", help="write the table of suites, and run none")
     parser.add_argument("--share", type=float, default=float(os.environ.get("CAMPAIGN_SHARE") or 1))
+    parser.add_argument("--seconds", type=float, default=float(os.environ.get("CAMPAIGN_SECONDS") or math.inf))
     args = parser.parse_args()
     if not 0 < args.share <= 1:
         parser.error(f"the share is {args.share}; it must be above 0 and at most 1")
@@ -299,17 +309,21 @@ def main() -> int:
     # Whoever stops this stops the suite that runs, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     failed = []
+    deadline = time.monotonic() + args.seconds
     for suite in [known[name] for name in args.suites] or SUITES:
         program = python(suite)
         if program is None:
             print(f"== {suite.name}: not run, .venv-servers is missing (make setup-servers)", flush=True)
             continue
+        if time.monotonic() >= deadline:
+            print(f"== {suite.name}: not run, the {args.seconds:.0f} s are over", flush=True)
+            continue
         print(f"== {suite.name}: {suite.shows}", flush=True)
-        status, said, seconds = run(suite, program, args.share)
+        status, said, seconds = run(suite, program, args.share, deadline - time.monotonic())
         if status not in (0, 124) and args.share < 1:
             # A part is small, and a busy machine can spoil it once; what is broken fails again.
             print(f"{said}\n== {suite.name}: failed with status {status}; once more", flush=True)
-            status, said, seconds = run(suite, program, args.share)
+            status, said, seconds = run(suite, program, args.share, max(1.0, deadline - time.monotonic()))
         end = {0: "passed", 124: "timed out"}.get(status, f"FAILED with status {status}")
         print(f"{said}\n== {suite.name}: {end} after {seconds:.0f} s", flush=True)
         if status == 124 and args.share < 1:

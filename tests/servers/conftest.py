@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from started import KEY, SERVERS, Server, launch, stop
+
+
+def pytest_configure() -> None:
+    """Told to end, pytest stops its servers and notes what failed until then; CI tries that once more."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
