@@ -1,8 +1,8 @@
-"""How long a study still takes: the tokens still to be written, at the pace of the last while.
+"""How long a study still takes: the rows still to be done, at what rows of their kind took.
 
-What a row costs is known by policy and budget, from the rows already written: a cut of a stored trace costs
-nothing, a chain at a small budget less than at a large one. So that every policy and budget is known early, a few
-questions go ahead of the others (`feed.order`).
+What a row costs is known by policy and budget, from the rows already done: a cut of a stored trace costs nothing,
+a chain at a small budget less than at a large one, and before a short answer a long thought is read. So that every
+policy and budget is known early, a few questions go ahead of the others (`feed.order`).
 
     pace = Pace(plan.ways, left=[500, 500], lanes=64)
     pace.begins(0); ...; pace.ends(0, tokens=212, seconds=3.1)
@@ -39,7 +39,11 @@ def free(ways: Sequence[tuple[PolicySpec, int]], *, online: bool = False) -> Boo
 
 
 class Pace:
-    """Counts what comes in. A row of `way` (a policy at a budget) takes a lane from `begins` to `ends`."""
+    """Counts what comes in. A row of `way` (a policy at a budget) takes a lane from `begins` to `ends`.
+
+    Seconds are counted as at the speed of the first rows. How much longer rows take by now is known apart
+    (`_speed`), so that a way whose rows ended long ago is known as well as one whose rows end now.
+    """
 
     def __init__(
         self,
@@ -59,10 +63,11 @@ class Pace:
         self._lanes = max(1, lanes)
         self._clock = clock
         self._started = self._last = clock()
-        self._rows, self._tokens = [0.0] * len(ways), [0.0] * len(ways)
+        self._rows, self._tokens, self._seconds = ([0.0] * len(ways) for _ in range(3))
         self._under_way, self._begun = [0.0] * len(ways), [0.0] * len(ways)
-        self._recent = (0.0, 0.0, 0.0, 0.0, 0.0)
-        """Sums over rows of 1, tokens, tokens^2, seconds, tokens x seconds; what is long ago fades."""
+        self._recent = (0.0, 0.0)
+        """Seconds of rows, and what they should have taken; what is long ago fades."""
+        self._speed = 1.0
 
     def begins(self, way: int) -> None:
         self._left[way] -= 1
@@ -73,61 +78,61 @@ class Pace:
         now = self._clock()
         self._under_way[way] -= 1
         self._begun[way] -= now - seconds
+        self._compare(way, tokens, seconds, now)
         self._rows[way] += 1
         self._tokens[way] += tokens
+        self._seconds[way] += seconds / self._speed
+
+    def _compare(self, way: int, tokens: int, seconds: float, now: float) -> None:
+        """A row with others of its way, by its tokens where it has some: short chains are no sign of speed."""
+        if not self._seconds[way]:
+            return
+        usual = self._seconds[way] / self._rows[way]
+        if tokens and self._tokens[way]:
+            usual = self._seconds[way] * tokens / self._tokens[way]
         half_life = max(_HALF_LIFE_S, (now - self._started) / 4)
-        left = 0.5 ** ((now - self._last) / half_life)
-        n, x, xx, y, xy = self._recent
-        self._recent = (
-            n * left + 1.0,
-            x * left + tokens,
-            xx * left + tokens * tokens,
-            y * left + seconds,
-            xy * left + tokens * seconds,
-        )
+        faded = 0.5 ** ((now - self._last) / half_life)
+        took, wanted = self._recent
+        self._recent = took, wanted = took * faded + seconds, wanted * faded + usual
         self._last = now
+        if wanted:
+            self._speed = took / wanted
 
     def seconds_left(self) -> float | None:
         """None before the first row."""
-        if not self._recent[0]:
+        if not any(self._rows):
             return None
-        token_s, row_s = self._rates()
-        under_way = np.array(self._under_way)
+        under_way, left = np.array(self._under_way), np.array(self._left)
         ages = np.maximum(0.0, under_way * self._clock() - np.array(self._begun)) / np.maximum(1.0, under_way)
-        written = ages / token_s if token_s else np.zeros_like(ages)
-        tokens = self._tokens_of_rows(written, under_way)
-        left = np.array(self._left)
-        # What has been written for long is long: a row under way takes as long again, and at least what others do.
-        again = np.clip(self._budgets - written, 0.0, np.maximum(tokens, written))
-        work = left * (tokens * token_s + row_s) + under_way * (again * token_s + row_s)
+        ages /= self._speed
+        usual, most = self._of_rows(ages, under_way)
+        # What has taken long takes long: a row under way as long again, and at least what others do, up to its
+        # budget; one that should have reached it was slower than others, and is not done yet.
+        again = np.clip(most - ages, usual / 2, np.maximum(usual, ages))
+        work = self._speed * (left * usual + under_way * again)
         return float(work.sum() / min(self._lanes, max(1.0, float((left + under_way).sum()))))
 
-    def _rates(self) -> tuple[float, float]:
-        """Seconds of a lane for one token, and for a row beside its tokens: the line through the recent rows."""
-        n, x, xx, y, xy = self._recent
-        spread = xx - x * x / n
-        slope = (xy - x * y / n) / spread if spread > 1e-9 * max(1.0, xx) else 0.0
-        slope = min(max(0.0, slope), y / x if x else 0.0)
-        if x and not slope:
-            slope = y / x
-        return float(slope), float(max(0.0, (y - slope * x) / n))
+    def _of_rows(self, ages: Floats, under_way: Floats) -> tuple[Floats, Floats]:
+        """What a row of each way takes, and what it can take at most: up to its budget.
 
-    def _tokens_of_rows(self, written: Floats, under_way: Floats) -> Floats:
-        """What a row of each way writes: the mean of those that ended and, since short ones end first, of those
-        under way by what they have `written`. Where none has ended: from the same policy at another budget, else
-        the usual share of a cap."""
-        rows, tokens = np.array(self._rows), np.array(self._tokens)
-        seen = rows > 0
-        ended = tokens / np.maximum(1.0, rows)
-        expected = np.maximum(ended, written + ended / 2) * under_way
-        mean = np.minimum((tokens + expected) / np.maximum(1.0, rows + under_way), self._budgets)
+        The mean of those that ended and, since short ones end first, of those under way by their ages. Where none
+        has ended: from the same policy at another budget, else the usual share of what the budgets allow.
+        """
+        rows, tokens, seconds = np.array(self._rows), np.array(self._tokens), np.array(self._seconds)
+        seen, wrote = rows > 0, tokens > 0
+        each = float(seconds[wrote].sum() / tokens[wrote].sum()) if wrote.any() else 0.0
+        token_s = np.where(wrote, seconds / np.maximum(1.0, tokens), each)
+        ended = seconds / np.maximum(1.0, rows)
+        most = np.maximum(self._budgets * token_s, ended)
+        expected = np.minimum(np.maximum(ended, ages + ended / 2), most) * under_way
+        mean = (seconds + expected) / np.maximum(1.0, rows + under_way)
         paid = seen & ~self._free
-        share = float(mean[paid].sum() / self._budgets[paid].sum()) if paid.any() else 0.0
-        found = np.where(seen, mean, np.where(self._free, 0.0, share * self._budgets))
+        share = float(mean[paid].sum() / most[paid].sum()) if most[paid].any() else 0.0
+        found = np.where(seen, mean, np.where(self._free, 0.0, share * most))
         for at in np.flatnonzero(~seen & ~self._free).tolist():
             same = [o for o in np.flatnonzero(paid).tolist() if self._labels[o] == self._labels[at]]
             if same:
                 near = min(same, key=lambda o: abs(math.log(self._budgets[o] / self._budgets[at])))
                 # Between a chain that every cap cuts (as the caps) and one that none does (not at all).
                 found[at] = mean[near] * math.sqrt(self._budgets[at] / self._budgets[near])
-        return np.minimum(found, self._budgets)
+        return found, most
