@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,24 @@ def status() -> Any:
     return serve.status()
 
 
+@contextmanager
+def served(config: Path, log: Path) -> Iterator[None]:
+    """`thinkcap serve`, from the moment it serves; told to end afterwards, it ends well."""
+    with log.open("wb") as out:
+        words = [sys.executable, "-m", "thinkcap", "serve", "--config", str(config)]
+        command = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
+        try:
+            wait_for(lambda: b"serves at" in log.read_bytes() or command.poll() is not None, "it never served")
+            assert command.poll() is None, log.read_text()
+            yield
+            command.send_signal(signal.SIGTERM)
+            assert command.wait(PATIENCE_S) == 0, log.read_text()
+        finally:
+            if command.poll() is None:
+                os.killpg(command.pid, signal.SIGKILL)
+                command.wait()
+
+
 def replicas() -> int:
     found = status().applications.get("thinkcap")
     return int(found.deployments["gateway"].replica_states.get("RUNNING", 0)) if found else -1
@@ -156,13 +174,9 @@ def test_replicas_come_and_go_with_the_tokens_and_a_killed_node_loses_only_what_
 ) -> None:
     port = free_port()
     config, log = tmp_path / "serve.toml", tmp_path / "log"
-    with app_running(Stub(delay_s=0.1)) as server, log.open("wb") as out:
+    with app_running(Stub(delay_s=0.1)) as server:
         config.write_text(SETTINGS.format(server=server, cluster=cluster.address, port=port))
-        words = [sys.executable, "-m", "thinkcap", "serve", "--config", str(config)]
-        command = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
-        try:
-            wait_for(lambda: b"serves at" in log.read_bytes() or command.poll() is not None, "it never served")
-            assert command.poll() is None, log.read_text()
+        with served(config, log):
             assert replicas() == 1
             with Load(f"http://127.0.0.1:{port}/v1") as load:
                 assert load.answer(stream=False) == "the answer is 42 ."
@@ -179,13 +193,7 @@ def test_replicas_come_and_go_with_the_tokens_and_a_killed_node_loses_only_what_
             assert [one for one in lost if one.began > killed] == [], f"killed at {killed}"
             assert len(lost) <= LANES
             wait_for(lambda: replicas() == 1, "it never shrank")
-            command.send_signal(signal.SIGTERM)
-            assert command.wait(PATIENCE_S) == 0, log.read_text()
-            assert replicas() == -1
-        finally:
-            if command.poll() is None:
-                os.killpg(command.pid, signal.SIGKILL)
-                command.wait()
+        assert replicas() == -1
     print(f"{len(load.asked)} requests, {len(lost)} lost, all begun before the node died")
 
 
@@ -232,24 +240,13 @@ def test_models_that_replicas_open_themselves_answer_as_in_a_gateway_of_its_own(
     port = free_port()
     config, log = tmp_path / "serve.toml", tmp_path / "log"
     config.write_text(INSIDE.format(cluster=cluster.address, port=port))
-    with log.open("wb") as out:
-        words = [sys.executable, "-m", "thinkcap", "serve", "--config", str(config)]
-        command = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
-        try:
-            wait_for(lambda: b"serves at" in log.read_bytes() or command.poll() is not None, "it never served")
-            assert command.poll() is None, log.read_text()
-            wait_for(lambda: replicas() == 2, "it never had two replicas")
-            assert answers(f"http://127.0.0.1:{port}/v1") == wanted
-            killed = min(programs())
-            os.kill(killed, signal.SIGKILL)
-            wait_for(lambda: killed not in programs() and replicas() == 2, "it was never replaced")
-            assert answers(f"http://127.0.0.1:{port}/v1") == wanted
-            command.send_signal(signal.SIGTERM)
-            assert command.wait(PATIENCE_S) == 0, log.read_text()
-        finally:
-            if command.poll() is None:
-                os.killpg(command.pid, signal.SIGKILL)
-                command.wait()
+    with served(config, log):
+        wait_for(lambda: replicas() == 2, "it never had two replicas")
+        assert answers(f"http://127.0.0.1:{port}/v1") == wanted
+        killed = min(programs())
+        os.kill(killed, signal.SIGKILL)
+        wait_for(lambda: killed not in programs() and replicas() == 2, "it was never replaced")
+        assert answers(f"http://127.0.0.1:{port}/v1") == wanted
 
 
 def test_a_running_ray_serve_is_used_where_it_listens_and_never_taken_for_another(
@@ -264,7 +261,7 @@ def test_a_running_ray_serve_is_used_where_it_listens_and_never_taken_for_anothe
     try:
         config, log = tmp_path / "serve.toml", tmp_path / "log"
         words = [sys.executable, "-m", "thinkcap", "serve", "--config", str(config)]
-        with app_running(Stub()) as server, log.open("wb") as out:
+        with app_running(Stub()) as server:
             settings = SETTINGS.format(server=server, cluster=cluster.address, port=port)
             config.write_text(settings.replace(f"port = {port}", f"port = {free_port()}"))
             done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
@@ -272,17 +269,8 @@ def test_a_running_ray_serve_is_used_where_it_listens_and_never_taken_for_anothe
             assert f"already running on cluster '{cluster.address}' and listens at 127.0.0.1:{port}" in done.stderr
             assert "Traceback" not in done.stderr
             config.write_text(settings)
-            command = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
-            try:
-                wait_for(lambda: b"serves at" in log.read_bytes() or command.poll() is not None, "it never served")
-                assert command.poll() is None, log.read_text()
+            with served(config, log):
                 assert Load(f"http://127.0.0.1:{port}/v1").answer(stream=True) == "the answer is 42 ."
-                command.send_signal(signal.SIGTERM)
-                assert command.wait(PATIENCE_S) == 0, log.read_text()
-            finally:
-                if command.poll() is None:
-                    os.killpg(command.pid, signal.SIGKILL)
-                    command.wait()
         # Whoever started it may still want it.
         assert status().proxies
         assert replicas() == -1
