@@ -187,3 +187,26 @@ def test_long_chains_do_not_come_last_in_the_last_stretch() -> None:
     plan = planned("think close", (64,), 2100)
     groups = list(order(plan, np.zeros(len(plan), dtype=np.bool_), 8))
     assert {plan[places[0]].spec.label for places in groups[-1500:]} == {"close"}
+
+
+def test_cuts_and_rows_that_take_no_time_are_no_sign_of_speed() -> None:
+    """The first of them may have waited for its chain, and the others take no time a clock can see."""
+    now = 0.0
+    plan = planned("think close", (64, 512), 200)
+    pace = Pace(plan.ways, [200] * len(plan.ways), 4, clock=lambda: now)
+    for way in range(len(plan.ways)):
+        pace.begins(way)
+    now = 10.0
+    for way in range(len(plan.ways)):
+        pace.ends(way, 100 if way == 0 else 0, 10.0)
+    told = pace.seconds_left()
+    assert told
+    for _ in range(100):
+        pace.begins(2)
+        pace.ends(2, 0, 0.0)
+    pace.begins(0)
+    now = 20.0
+    pace.ends(0, 100, 10.0)
+    left = pace.seconds_left()
+    assert left
+    assert told / 3 < left < told

@@ -84,19 +84,14 @@ class Pace:
         self._seconds[way] += seconds / self._speed
 
     def _compare(self, way: int, tokens: int, seconds: float, now: float) -> None:
-        """A row with others of its way, by its tokens where it has some: short chains are no sign of speed."""
-        if not self._seconds[way]:
+        """A row with others of its way, by its tokens: short chains are no sign of speed, and cuts none at all."""
+        if not (tokens and self._tokens[way] and seconds > 0 and self._seconds[way] > 0):
             return
-        usual = self._seconds[way] / self._rows[way]
-        if tokens and self._tokens[way]:
-            usual = self._seconds[way] * tokens / self._tokens[way]
         half_life = max(_HALF_LIFE_S, (now - self._started) / 4)
         faded = 0.5 ** ((now - self._last) / half_life)
-        took, wanted = self._recent
-        self._recent = took, wanted = took * faded + seconds, wanted * faded + usual
-        self._last = now
-        if wanted:
-            self._speed = took / wanted
+        took, usual = self._recent
+        took, usual = took * faded + seconds, usual * faded + self._seconds[way] * tokens / self._tokens[way]
+        self._recent, self._last, self._speed = (took, usual), now, took / usual
 
     def seconds_left(self) -> float | None:
         """None before the first row."""
