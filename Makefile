@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 SERVERS := .venv-servers
 NEWEST := .venv-newest
 
-.PHONY: setup setup-clients setup-inspect study profile test test-again test-all setup-servers test-servers test-servers-again setup-newest test-newest check format clean attack audit campaign
+.PHONY: setup setup-clients setup-inspect study profile test test-again test-all setup-servers test-servers test-servers-again setup-newest test-newest check format clean attack audit campaign golden
 
 setup: $(STAMP)
 
@@ -42,6 +42,10 @@ test: setup
 # The tests that failed last, one by one: what fails only beside others on a busy machine passes here and is named.
 test-again: setup
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rA --show-capture=no
+
+# Rewrite the recorded outputs in tests/golden, which tests/golden/test_golden.py compares; NAMES="http/chat help" picks some.
+golden: setup
+	PYTHONPATH=src:tests $(BIN)/python -m golden.record $(NAMES)
 
 # What strangers and hostile model servers may try; also part of `make test`.
 attack: setup

@@ -23,6 +23,7 @@ settings.load_profile("steady")
 
 HERE = Path(__file__).parent
 DEAREST = (
+    "golden/test_golden.py",
     *("report/test_browser.py", "report/test_charts.py", "gateway/pages/test_page_browser.py"),
     *(
         "view/test_view_browser.py",
