@@ -4,8 +4,8 @@
 
 The files in `http/` and `cli/` hold requests and outcomes side by side. A person writes the request. This program
 runs it again and rewrites the outcome. To cover more, add a request and run `make golden`. `help.txt` and the rows
-of studies (`cli/*.rows.jsonl`) are outcomes only. A stream's events that differ only in a piece of text are stored as
-one event with the number of `pieces`.
+of studies (`cli/*.rows.jsonl`) are outcomes only. Events of a stream that differ only in a piece of text are
+stored as one event with the number of `pieces`.
 """
 
 from __future__ import annotations

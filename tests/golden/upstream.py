@@ -1,8 +1,8 @@
 """A scripted model server: any chat server, vLLM, or llama.cpp's server, with the same words every time.
 
 The last user message decides what it writes: `fail:500` and the like fail, `break:error` fails within a stream,
-`long` reasons at length, `silent` writes no answer. With tools it calls the first one, then answers from the result.
-A chat server counts one word as one token; the other two count one character or tag as one token.
+`long` reasons at length, `silent` writes no answer. With tools it calls the first one, then answers from the
+result. A chat server counts one word as one token; the other two count one character or tag as one token.
 """
 
 from __future__ import annotations
