@@ -103,7 +103,7 @@ def test_every_setting_of_the_gateway_is_documented_with_its_default() -> None:
     (sample,) = [
         tomllib.loads(block)
         for block in re.findall(r"```toml\n(.*?)```", TEXTS["docs/serve.md"], re.DOTALL)
-        if "default_cap" in block
+        if "default_max_tokens" in block
     ]
     chosen = {"model", "profile", "keys"}
     base = ServeConfig()

@@ -13,8 +13,10 @@ from thinkcap.core.complete import check_effort
 from thinkcap.core.engine import EngineCard
 from thinkcap.core.errors import ConfigError, Unsupported
 from thinkcap.core.prompts import PROMPTS
+from thinkcap.core.turn_rules import TurnRules
 from thinkcap.core.types import Message, Question, Request, Span
 from thinkcap.dialects import QWEN, Dialect, chosen, named
+from thinkcap.dialects.rendering import Template
 from thinkcap.engines.speech import Speech, found_dialect
 
 QUESTION = Question("q", ({"role": "user", "content": "Hi"},))
@@ -182,3 +184,20 @@ async def test_a_template_that_only_its_server_understands_is_seen_through_its_r
     render = rendering("<think>\n", "<think>\n\n</think>\n\n")
     assert (await found_dialect("{% own_tag %}", render=render)).found_by == "rendering"
     assert (await found_dialect("{% own_tag %}", model="Qwen/Qwen3-8B")).found_by == "model name"
+
+
+DROPS = """{%- for m in messages %}
+{%- if m.role != 'system' or loop.first %}{{- '<' + m.role + '>' + m.content }}{% endif %}
+{%- endfor %}{{- '<assistant>' }}"""
+
+
+async def test_a_template_that_drops_late_system_messages_gets_one() -> None:
+    template = Template(DROPS)
+
+    async def render(messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
+        return template.render(messages, **switches) or ""
+
+    speech = await Speech.found(render, QWEN, "block", PROMPTS)
+    assert speech.turn_rules == speech.card()["turn_rules"] == TurnRules(one_system=True)
+    late = [{"role": "user", "content": "Hi"}, {"role": "system", "content": "Be brief."}]
+    assert await render(speech.messages(late, "think"), {}) == "<system>Be brief.<user>Hi<assistant>"

@@ -63,8 +63,15 @@ class Stub:
         self.bodies.append(body)
         limit = 100 if "limit" in self.lies else body["max_tokens"]
         words = (ANSWER * 20)[:limit]
-        chunks = [{"object": "text_completion", "choices": [{"index": 0, "text": word + " "}]} for word in words]
+        chunks: list[dict[str, Any]] = [
+            {"object": "text_completion", "choices": [{"index": 0, "text": word + " "}]} for word in words
+        ]
         if body.get("stream"):
+            options = body.get("stream_options")
+            if isinstance(options, dict) and options.get("include_usage"):
+                chunks.append(
+                    {"object": "text_completion", "choices": [], "usage": {"completion_tokens": len(words)}}
+                )
             events = [json.dumps(chunk).encode() for chunk in chunks] + [b"[DONE]"]
             await _raw(send, b"".join(b"data: " + e + b"\n\n" for e in events), b"text/event-stream")
             return

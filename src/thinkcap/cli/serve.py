@@ -24,7 +24,11 @@ from thinkcap.core.extras import extra
 @click.option("--port", type=int, help="Port to listen on; 8080 by default, 0 for any free one.")
 @click.option("--profile", help="The profile that `thinkcap calibrate` wrote for this model.")
 @click.option("--dialect", help="How the model thinks: a known name or a TOML file; detected by default.")
-@click.option("--default-cap", type=int, help="Cap for requests that name none.")
+@click.option(
+    "--default-max-tokens",
+    type=int,
+    help="Most tokens for requests without max_tokens, which get the rest of the context; 16384 by default.",
+)
 @click.option("--threshold", type=int, help="Without a profile: answer without thinking under caps below this.")
 @click.option(
     "--reasoning-field", help="Field that carries thoughts: upstream, reasoning_content, reasoning or both."

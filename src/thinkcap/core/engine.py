@@ -21,6 +21,7 @@ from thinkcap.core.marks import PLAIN, Marks
 from thinkcap.core.prompts import PROMPTS, Prompts
 from thinkcap.core.scores import Scores, Unsure
 from thinkcap.core.thinking import Delta
+from thinkcap.core.turn_rules import ANY_ORDER, TurnRules
 from thinkcap.core.types import EMPTY, Mode, Origin, Request, Sampling, Span
 
 Transport = Literal["ids", "chat"]
@@ -50,6 +51,8 @@ class EngineCard:
     """How the dialect was found: template, rendering, model name, option ..."""
     switches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Arguments its chat template takes for each mode."""
+    turn_rules: TurnRules = ANY_ORDER
+    """How messages are merged before its chat template renders them."""
     recommended: Sampling | None = None
     """How its makers want it sampled when it thinks."""
     levels: tuple[str, ...] = ()

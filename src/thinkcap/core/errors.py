@@ -9,6 +9,7 @@
         |-- EngineTimeout      no answer in time
         |-- EngineUnreachable  no connection, or it broke
         |-- EngineRefused      the server said no (4xx), with its words
+        |   `-- TemplateRefused  the model's chat template cannot render the messages
         |-- EngineGarbled      the server's answer is not what it promised
         |-- ServerFailed       a server that we started did not come up
         `-- ModelChanged       the server now serves another model than at the start
@@ -67,6 +68,13 @@ class EngineRefused(EngineError):
         self.status = status
         self.retry_after_s = retry_after_s
         self.retriable = status == 429 or status >= 500
+
+
+class TemplateRefused(EngineRefused):
+    """The model's chat template cannot render the messages; a retry does not help."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the model's chat template rejects these messages: {reason}")
 
 
 class EngineGarbled(EngineError):

@@ -17,12 +17,15 @@ import msgspec
 from thinkcap.core.engine import Emit, EngineCard, Output, Prompt
 from thinkcap.core.errors import EngineGarbled, EngineRefused, Unsupported
 from thinkcap.core.prompts import HERE
-from thinkcap.core.types import Mode, Request, Sampling, Span
+from thinkcap.core.turn_rules import TurnRules, find_turn_rules
+from thinkcap.core.types import Message, Mode, Request, Sampling, Span
 from thinkcap.engines.answers import CUT, ChatAnswer, ChatReply, Usage, fitting, overran, read_answer, read_event
 from thinkcap.engines.canary import ServedName
 from thinkcap.engines.client import Client, HangUp
 from thinkcap.engines.speech import Speech
 
+_REJECTS = (400, 422, 500)
+"""With which servers report what their chat template raises."""
 SwitchField = str
 """The name a server has for its thinking switch."""
 
@@ -42,6 +45,22 @@ def switched(wire: SwitchField, mode: Mode, template: Mapping[str, Any]) -> dict
 
 
 WIRES: tuple[SwitchField, ...] = ("template", "effort", "type", "enabled")
+
+
+async def probe_turn_rules(client: Client, path: str, model: str) -> TurnRules:
+    """Ask a server that shows no template for one token behind short conversations."""
+
+    async def can_render(messages: Sequence[Message]) -> bool:
+        body = {"model": model, "messages": messages, "max_tokens": 1, "temperature": 0}
+        try:
+            await client.post(path, body)
+        except EngineRefused as err:
+            if err.status in _REJECTS:
+                return False
+            raise
+        return True
+
+    return await find_turn_rules(can_render)
 
 
 class ChatEngine:

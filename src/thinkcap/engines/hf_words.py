@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jinja2
+
 from thinkcap.core.engine import Emit
-from thinkcap.core.errors import ConfigError
+from thinkcap.core.errors import ConfigError, TemplateRefused
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Ids, Message
 from thinkcap.dialects import QWEN, Dialect
@@ -38,9 +40,13 @@ class HfWords:
 
     async def render(self, messages: Sequence[Message], switches: Mapping[str, Any]) -> str:
         plain = list(map(dict, messages))
-        return str(
-            self._tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=True, **switches)
-        )
+        try:
+            text = self._tokenizer.apply_chat_template(
+                plain, tokenize=False, add_generation_prompt=True, **switches
+            )
+        except jinja2.TemplateError as err:
+            raise TemplateRefused(str(err)) from err
+        return str(text)
 
     async def tokenize(self, text: str, first: bool) -> Ids:
         """The template has written its BOS itself, so none is ever added here."""

@@ -20,12 +20,20 @@ from typing import TypeVar
 
 import aiohttp
 
-from thinkcap.core.errors import EngineError, EngineGarbled, EngineRefused, EngineTimeout, EngineUnreachable
+from thinkcap.core.errors import (
+    EngineError,
+    EngineGarbled,
+    EngineRefused,
+    EngineTimeout,
+    EngineUnreachable,
+    TemplateRefused,
+)
 from thinkcap.engines.call_context import CALL_CONTEXT, passed_on
 from thinkcap.engines.deadlines import Deadlines
 from thinkcap.engines.masking import Mask, sentence
 from thinkcap.engines.retry import RetryPolicy
 from thinkcap.engines.sse import EventReader, EventTooLarge
+from thinkcap.engines.template_errors import find_template_error
 from thinkcap.engines.vigil import Vigil
 
 T = TypeVar("T")
@@ -264,7 +272,11 @@ class Link:
             404: "; does the address end in /v1, and is the model name right?",
             429: "; lower the concurrency",
         }.get(status, "")
-        said = self.mask(sentence(words))
+        words = sentence(words)
+        reason = find_template_error(status, words)
+        if reason is not None:
+            return TemplateRefused(self.mask(reason))
+        said = self.mask(words)
         error = EngineRefused(f"{self._at(path)} said {status}: {said}{hint}", status, _seconds(retry_after))
         # llama-server's 500 for an image it cannot read: no use in trying again.
         error.retriable = error.retriable and "not supported" not in said

@@ -24,7 +24,7 @@ from thinkcap.core.types import GREEDY, Mode, Question, Request
 from thinkcap.dialects import COMMON, Dialect, chosen, default_template, of_model, of_show, recognised
 from thinkcap.engines.calling import llama_server_calls, vllm_calls
 from thinkcap.engines.canary import Watched
-from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField
+from thinkcap.engines.chat import WIRES, ChatEngine, SwitchField, probe_turn_rules
 from thinkcap.engines.client import Client
 from thinkcap.engines.fleet import Fleet
 from thinkcap.engines.llama_server import HOLDS as LLAMA_HOLDS
@@ -278,6 +278,7 @@ async def _chat(
 ) -> ChatEngine:
     if facts.kind == "other":
         speech, wire = await _by_behaviour(client, facts, nothink_by, prompts, dialect, opens)
+        speech = replace(speech, turn_rules=await probe_turn_rules(client, facts.path, facts.name))
         count = None
     else:
         probe = _probe(client, facts, prompts)

@@ -16,9 +16,10 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from thinkcap.core.engine import SwitchWay
-from thinkcap.core.errors import ConfigError, DataError, Unsupported
+from thinkcap.core.errors import ConfigError, DataError, EngineRefused, Unsupported
 from thinkcap.core.names import nearest
 from thinkcap.core.prompts import PROMPTS, Prompts
+from thinkcap.core.turn_rules import ANY_ORDER, TurnRules, find_turn_rules
 from thinkcap.core.types import EMPTY, Message, Mode, Request, Span
 from thinkcap.dialects import COMMON, QWEN, Dialect, chosen, of_model, of_prompts, of_template
 
@@ -85,6 +86,7 @@ class Speech:
     """The prompt itself writes an empty thought when thinking is off."""
     by_effort: Mapping[str, Speech] = EMPTY
     """How it is spoken at levels of effort with marks of their own."""
+    turn_rules: TurnRules = ANY_ORDER
 
     @classmethod
     async def found(cls, render: Render, dialect: Dialect, nothink_by: NothinkBy, prompts: Prompts) -> Speech:
@@ -109,7 +111,8 @@ class Speech:
             at_level = await render(_GREETING, dialect.switches("think", level))
             begins = bool(spoken.marks.open_tag) and at_level.rstrip().endswith(spoken.marks.open_tag)
             levels[level] = cls(spoken, switch, prompts, begins, closes)
-        return cls(dialect, switch, prompts, opens, closes, levels)
+        rules = await _probe_turn_rules(render, dialect.switches("think"))
+        return cls(dialect, switch, prompts, opens, closes, levels, rules)
 
     def at(self, effort: str) -> Speech:
         return self.by_effort.get(effort, self)
@@ -119,6 +122,10 @@ class Speech:
         return self.dialect.switches(mode, effort)
 
     def messages(self, messages: Sequence[Message], mode: Mode) -> tuple[Message, ...]:
+        """The messages with the words that switch to a mode, merged where the template needs that."""
+        return self.turn_rules.merge(self._switched(messages, mode))
+
+    def _switched(self, messages: Sequence[Message], mode: Mode) -> tuple[Message, ...]:
         """Where no argument switches, a word or a wish stands at the end of the last message the user sent."""
         if self.switch == "native":
             word = self._word(mode)
@@ -194,7 +201,23 @@ class Speech:
             "closing": self.closing,
             "by_effort": {level: (s.dialect.marks, s.closing) for level, s in self.by_effort.items()},
             "switches": {mode: self.switches(mode) for mode in get_args(Mode)},
+            "turn_rules": self.turn_rules,
         }
+
+
+async def _probe_turn_rules(render: Render, switches: Mapping[str, Any]) -> TurnRules:
+    """Some templates reject a second system message, others leave it out of the prompt."""
+
+    async def can_render(messages: Sequence[Message]) -> bool:
+        try:
+            text = await render(messages, switches)
+        except EngineRefused:
+            return False
+        return all(
+            text.count(m["content"]) >= sum(m["content"] == o["content"] for o in messages) for m in messages
+        )
+
+    return await find_turn_rules(can_render)
 
 
 def _instructed(messages: Sequence[Message], word: str) -> tuple[Message, ...]:

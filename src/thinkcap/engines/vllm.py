@@ -84,7 +84,7 @@ class VllmServer:
         if schema := forced_schema(request, _ARGUMENTS):
             body["structured_outputs"] = held_to(schema, "json")
         head, _ = await self._splicer.ids(replace(request, prefill=()))
-        chat = {"model": self._model, "messages": list(map(dict, request.messages))}
+        chat = {"model": self._model, "messages": list(map(dict, self._speech.turn_rules.merge(request.messages)))}
         arguments = {**self._speech.switches(request.mode, request.effort), "tools": request.question.tools}
         body["parsed"] = (len(head), {**chat, **rendering(arguments), **choice_of(request)})
         return await self._splicer.prompt(request, body)

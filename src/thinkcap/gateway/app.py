@@ -20,11 +20,12 @@ from thinkcap.core.errors import ThinkcapError
 from thinkcap.engines.fleet import routed
 from thinkcap.gateway import replies
 from thinkcap.gateway.admission.limits import Slot
-from thinkcap.gateway.admission.quota import Holder, Quota, Reserved
+from thinkcap.gateway.admission.quota import NO_LIMITS, Holder, Limits, Quota, Reserved
 from thinkcap.gateway.answering import job
 from thinkcap.gateway.answering.json_answers import held
 from thinkcap.gateway.answering.relay import stage_of
 from thinkcap.gateway.answering.streaming import streamed
+from thinkcap.gateway.budget import bound_tokens
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice, calls_at_once, choose
 from thinkcap.gateway.config import ServeConfig
@@ -106,7 +107,7 @@ class Gateway:
             body = await service.body(scope, receive)
             call = wire.read(body, config.forward_unknown)
             served, forced = service.models.find(call.model)
-            self._check(call, served)
+            self._check(call, served, self._bound(call, served, holder.limits))
         except Refusal as err:
             self.metrics.refused(err.code)
             await response.refuse(err)
@@ -125,19 +126,22 @@ class Gateway:
         try:
             call = wire.read(body, config.forward_unknown)
             served, forced = self.service.models.find(call.model)
-            self._check(call, served)
-            choice = self._choice(call, served, forced, call.cap or config.default_cap)
+            bound = self._bound(call, served, NO_LIMITS)
+            self._check(call, served, bound)
+            choice = self._choice(call, served, forced, bound)
             if not served.short_way(call, choice):
                 job.question_of(call, served.engine)
         except (Refusal, ThinkcapError):
             return False
         return True
 
-    def _check(self, call: Call, served: Served) -> None:
+    def _bound(self, call: Call, served: Served, limits: Limits) -> int:
+        return bound_tokens(call.cap, self.service.config, limits, call.n, served.engine.card.context)
+
+    def _check(self, call: Call, served: Served, cap: int) -> None:
         config = self.service.config
         if call.media and served.passes_media:
             check_media(call.messages, config.media_hosts)
-        cap = call.cap or config.default_cap
         if call.n * cap > config.tokens_limit:
             raise Refusal(
                 f"n of {call.n} times max_tokens of {cap} is {call.n * cap} tokens; one request may ask for "
@@ -150,9 +154,10 @@ class Gateway:
         self, call: Call, served: Served, forced: str | None, holder: Holder, response: Response
     ) -> None:
         config = self.service.config
+        cap = self._bound(call, served, holder.limits)
         try:
-            choice = self._choice(call, served, forced, call.cap or config.default_cap)
-            response.visit.decided(choice, call.cap or config.default_cap)
+            choice = self._choice(call, served, forced, cap)
+            response.visit.decided(choice, cap)
             calls = call.n * calls_at_once(choice.spec)
             if calls > config.calls_limit:
                 raise Refusal(
@@ -161,7 +166,6 @@ class Gateway:
                     code="too_many_calls",
                     param="n",
                 )
-            cap = call.cap or config.default_cap
             async with (
                 Reserved(self.service.quota, holder, call.n * cap) as reserved,
                 Slot(self.service.admission, calls),
@@ -169,10 +173,10 @@ class Gateway:
                 reserved.begin(response)
                 with self.service.deadlines.within(config.request_timeout_s):
                     if served.fleet is None:
-                        await self._answer(call, served, forced, choice, response)
+                        await self._answer(call, served, forced, choice, cap, response)
                     else:
                         with routed(route_of(call, cap)):
-                            await self._answer(call, served, forced, choice, response)
+                            await self._answer(call, served, forced, choice, cap, response)
         except TimeoutError:
             await response.refuse(late(config.request_timeout_s))
         except Exception as err:
@@ -206,13 +210,13 @@ class Gateway:
         return choose(call, forced, cap, card, served.profile, threshold, served.budget_field)
 
     async def _answer(
-        self, call: Call, served: Served, forced: str | None, choice: Choice, response: Response
+        self, call: Call, served: Served, forced: str | None, choice: Choice, bound: int, response: Response
     ) -> None:
         config, visit = self.service.config, response.visit
         wanted = call.wishes.reasoning_field or config.reasoning_field
         names = () if call.hides_thought else _names(wanted, served.reasoning_field)
         if served.relay is not None and served.short_way(call, choice):
-            cap = await job.fits(call, served.engine, call.cap or config.default_cap)
+            cap = await job.fits(call, served.engine, bound)
             visit.decided(choice, cap)
             as_it_is = response.wire.servers_own and not call.hides_thought
             fields = _names(wanted, "") if as_it_is and wanted != "upstream" else ()
@@ -234,8 +238,8 @@ class Gateway:
             await response.whole(body, replies.header(about))
             return
         question = job.question_of(call, served.engine)
-        cap, room = await job.fitted(question, served.engine, call.cap, config.default_cap)
-        if cap != (call.cap or config.default_cap):
+        cap, room = await job.fitted(question, served.engine, call.cap, bound)
+        if cap != bound:
             choice = self._choice(call, served, forced, cap)
             visit.decided(choice, cap)
         if room is not None:

@@ -25,7 +25,8 @@ def banner(address: str, service: Service, servers: Sequence[Serving] = ()) -> s
     keys = f"{len(config.keys)} keys" if config.keys else "no keys"
     lines.append(
         f"  limits: {service.admission.most} calls at a time, {config.queue} requests waiting, "
-        f"cap {config.default_cap} if none is sent, {config.request_timeout_s:g} s per request, {keys}"
+        f"at most {config.default_max_tokens} tokens if no max_tokens is sent, "
+        f"{config.request_timeout_s:g} s per request, {keys}"
     )
     return "\n".join(lines)
 

@@ -133,8 +133,8 @@ class ServeConfig:
     models: tuple[ModelConfig, ...] = (ModelConfig("bundled"),)
     host: Text = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535)] = 8080
-    default_cap: Positive = 1024
-    """Used where a request names none."""
+    default_max_tokens: Positive = 16384
+    """Most tokens of a request without `max_tokens`, which gets the rest of the context up to this."""
     threshold: Positive = 256
     """Without a profile: answer without thinking under caps below this."""
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0

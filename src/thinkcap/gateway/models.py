@@ -280,7 +280,7 @@ async def _relay(
         on_retry=metrics.retries.add,
         fleet=fleet,
     )
-    return Relay(client, address.path, card.model, name, found, metrics, config.temperature)
+    return Relay(client, address.path, card.model, name, found, metrics, config.temperature, card.turn_rules)
 
 
 async def _seen_thinking(

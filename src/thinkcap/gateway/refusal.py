@@ -18,6 +18,7 @@ from thinkcap.core.errors import (
     EngineTimeout,
     EngineUnreachable,
     ModelChanged,
+    TemplateRefused,
 )
 from thinkcap.engines.masking import Mask
 
@@ -104,6 +105,8 @@ def _of_engine(error: EngineError) -> Refusal:
         return Refusal(words, status=502, kind=UPSTREAM, code="upstream_garbled")
     if isinstance(error, ModelChanged):
         return Refusal(words, status=503, kind=UPSTREAM, code="upstream_model_changed")
+    if isinstance(error, TemplateRefused):
+        return Refusal(words, code="template_refused", param="messages")
     if isinstance(error, EngineRefused):
         return of_status(error.status, words, error.retry_after_s)
     return Refusal(words, status=502, kind=UPSTREAM, code="upstream_failed")

@@ -55,11 +55,11 @@ def test_settings_that_would_let_in_anybody_or_nobody_are_refused(origins: list[
 
 
 def test_the_banner_names_model_dialect_policy_and_limits() -> None:
-    with gateway_running(engine(), queue=7, default_cap=333) as (address, gateway):
+    with gateway_running(engine(), queue=7, default_max_tokens=333) as (address, gateway):
         first, page, model, limits = banner(address, gateway.service).splitlines()
     assert first == f"thinkcap serves at {address}"
     assert page == f"  page: {address.removesuffix('/v1')}/"
     assert model.startswith(
         "  scripted: policy nothink, close from 256 tokens; dialect of its own; asked by token ids"
     )
-    assert "7 requests waiting, cap 333 if none is sent" in limits
+    assert "7 requests waiting, at most 333 tokens if no max_tokens is sent" in limits

@@ -139,7 +139,7 @@ def test_openai_completions_go_to_the_server_under_the_cap(ours: openai.OpenAI, 
     pieces = list(ours.completions.create(model="stub", prompt="Once", max_tokens=4, stream=True))
     assert len(pieces) == 4
     ours.completions.create(model="stub", prompt="Once", extra_body={"min_p": 0.1})
-    assert (stub.bodies[-1]["max_tokens"], stub.bodies[-1]["min_p"]) == (1024, 0.1)
+    assert (stub.bodies[-1]["max_tokens"], stub.bodies[-1]["min_p"]) == (16384, 0.1)
     with pytest.raises(openai.BadRequestError, match="cannot use a policy"):
         ours.completions.create(model="stub+iris", prompt="Once")
     with pytest.raises(openai.BadRequestError, match="one request may ask for"):

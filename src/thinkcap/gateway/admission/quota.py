@@ -49,6 +49,11 @@ class Limits:
             (n, MINUTE_S if n.endswith("minute") else DAY_S, most) for n, most in found if most is not None
         )
 
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The limits on tokens that are set."""
+        return tuple(most for name, _, most in self._set if name.startswith("tokens"))
+
     def each(self, tokens: int) -> list[Claim]:
         """What a request of this many tokens claims of each limit that is set."""
         return [Claim(n, time_s, most, 1 if n.startswith("requests") else tokens) for n, time_s, most in self._set]
@@ -57,6 +62,9 @@ class Limits:
         """The share of one of several gateways that cannot ask each other."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
         return Limits(**{name: most and -(-most // among) for name, most in found.items()})
+
+
+NO_LIMITS = Limits()
 
 
 class Claim(NamedTuple):

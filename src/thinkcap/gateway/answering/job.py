@@ -21,6 +21,7 @@ from thinkcap.engines.answers import clean
 from thinkcap.gateway import replies
 from thinkcap.gateway.answering.flows import Stops, check_answer_pass, insured, metered, readable, structured
 from thinkcap.gateway.answering.json_answers import Held
+from thinkcap.gateway.budget import estimate_room
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.refusal import Refusal
@@ -154,17 +155,23 @@ def _plain(message: Mapping[str, Any], at: int, model: str, tools: bool) -> Mapp
     return said
 
 
-async def fitted(question: Question, engine: Engine, cap: int | None, default_cap: int) -> tuple[int, int | None]:
-    """The cap that holds, and the room the context leaves. Little room shrinks the cap; none is a 400."""
+async def fitted(question: Question, engine: Engine, cap: int | None, bound: int) -> tuple[int, int | None]:
+    """The cap that holds, and the room the context leaves. Little room shrinks the cap; none is a 400.
+
+    `bound` is `cap`, or the most that a request without one may cost.
+    """
     card = engine.card
     if card.transport != "ids" or not card.context:
-        return cap or default_cap, None
+        if cap is None and card.context:
+            return min(bound, estimate_room(card.context, question.messages, question.tools)), None
+        return bound, None
     # A pass that is not final: the caller's wishes are looked at where they apply, in the answer pass.
     prompt = await engine.prompt(Request(question, card.modes[-1], 1, stage="measure"))
-    room, wanted = card.context - prompt.tokens, cap or default_cap
-    if room < min(wanted, _LEAST_ROOM):
-        raise too_long(f"{prompt.tokens} prompt tokens and max_tokens of {wanted}", card.context)
-    return min(wanted, room), room
+    room = card.context - prompt.tokens
+    if room < min(bound, _LEAST_ROOM):
+        wanted = f"max_tokens of {cap}" if cap is not None else f"room for {_LEAST_ROOM} tokens of an answer"
+        raise too_long(f"{prompt.tokens} prompt tokens and {wanted}", card.context)
+    return min(bound, room), room
 
 
 async def prompt_tokens(call: Call, engine: Engine) -> int:
@@ -193,9 +200,11 @@ async def fits(call: Call, engine: Engine, cap: int) -> int:
         asked = question_of(call, engine)
         question = Question("chat", asked.messages, tools=asked.tools)
         return (await fitted(question, engine, call.cap, cap))[0]
-    if call.cap is not None and call.cap > card.context:
+    if call.cap is None:
+        return min(cap, estimate_room(card.context, call.messages, call.tools))
+    if call.cap > card.context:
         raise too_long(f"max_tokens of {call.cap}", card.context)
-    return min(cap, card.context)
+    return call.cap
 
 
 def too_long(what: str, context: int) -> Refusal:

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from thinkcap.core.errors import EngineError, EngineGarbled, EngineUnreachable
+from thinkcap.core.turn_rules import ANY_ORDER, TurnRules
 from thinkcap.core.types import Mode
 from thinkcap.engines.answers import CUT, REPETITION, ChatAnswer, Usage, decoded, read_answer
 from thinkcap.engines.client import Client
@@ -44,6 +45,7 @@ class Relay:
         switches: Mapping[Mode, Mapping[str, Any]],
         metrics: Metrics,
         temperature: float,
+        turn_rules: TurnRules = ANY_ORDER,
     ) -> None:
         self._client = client
         self._path = f"{prefix}/chat/completions"
@@ -55,6 +57,7 @@ class Relay:
         self._switches = switches
         self._metrics = metrics
         self._temperature = temperature
+        self._turn_rules = turn_rules
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -123,6 +126,7 @@ class Relay:
         assert call.raw is not None
         body = {k: v for k, v in call.raw.items() if v is not None and k not in _TAKEN}
         body["model"] = self._model
+        body["messages"] = self._turn_rules.merge(call.messages)
         body["max_tokens"] = cap
         body.setdefault("temperature", self._temperature)
         mode: Mode = "think" if choice.spec.name == "think" else "nothink"
@@ -197,6 +201,12 @@ class Relay:
             async for batch in batches:
                 begun = True
                 yield b"".join(b"data: " + data + b"\n\n" for data in batch)
+
+    async def count_tokens(self, text: str) -> int:
+        """Of a raw prompt, at a server that takes token ids."""
+        # Each of the two kinds reads its own field and ignores the other.
+        body = {"model": self._model, "content": text, "prompt": text, "add_special": True}
+        return await self._client.post(f"{self._root}/tokenize", body, lambda found: len(found["tokens"]))
 
     def _named(self, body: Mapping[str, Any]) -> bytes:
         return replies.encode({**body, "model": self._model})

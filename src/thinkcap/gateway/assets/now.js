@@ -46,8 +46,8 @@ function drawCounts({ counts, limits }) {
     stages.map(([stage, tokens]) => make("span", {}, `${stage} `, make("b", {}, whole(tokens)))),
   );
   byId("limits").textContent =
-    `Limits: ${whole(limits.calls)} calls at a time, ${whole(limits.queue)} requests waiting, a cap of ` +
-    `${whole(limits.default_cap)} tokens if none is sent, ${whole(limits.seconds)} s per request.`;
+    `Limits: ${whole(limits.calls)} calls at a time, ${whole(limits.queue)} requests waiting, at most ` +
+    `${whole(limits.default_max_tokens)} tokens if no max_tokens is sent, ${whole(limits.seconds)} s per request.`;
 }
 
 async function look() {

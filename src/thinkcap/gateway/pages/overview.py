@@ -27,7 +27,7 @@ def overview(service: Service) -> dict[str, Any]:
         "limits": {
             "calls": service.admission.most,
             "queue": config.queue,
-            "default_cap": config.default_cap,
+            "default_max_tokens": config.default_max_tokens,
             "tokens": config.tokens_limit,
             "seconds": config.request_timeout_s,
         },
