@@ -38,7 +38,7 @@ def test_a_policy_of_ones_own_in_study_and_ask(tmp_path: Path) -> None:
     assert "my_policy:careful" in run(*words, cwd=tmp_path)
     assert (tmp_path / "runs/study/report.html").exists()
     asked = run(
-        "-m", "thinkcap", "ask", "What is 4 + 5?", "--policy", "my_policy:careful", "--cap", "64", cwd=tmp_path
+        "-m", "thinkcap", "ask", "What is 4 + 5?", "--policy", "my_policy:careful", "--cap", "512", cwd=tmp_path
     )
     assert asked.strip()
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
+from thinkcap.causes import describe_caveat, explain_no_answer, text_of
 from thinkcap.core.engine import Engine
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.flow import Piece, stream
@@ -39,6 +40,10 @@ class Reply:
     run: Run
     policy: str = ""
     """The policy that answered, as `--policy` takes it."""
+    no_answer: str | None = None
+    """Why there is no answer, such as "the model stopped without giving one, after 11 of 384 tokens"."""
+    caveat: str | None = None
+    """Why to be careful with the answer: it was truncated, guessed, or is not of the declared kind."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -124,7 +129,9 @@ async def ask_async(
                 elif show:
                     show(piece)
     assert run is not None
-    return Reply(run.answer.text, _found(asked, run.answer), run, spec.label)
+    found = _found(asked, run.answer)
+    cause, caveat = explain_no_answer(run, found), describe_caveat(run, found)
+    return Reply(text_of(run), found, run, spec.label, cause, caveat)
 
 
 def _best(model: str | Engine, engine: Engine, kind: Kind | None, cap: int) -> PolicySpec:
@@ -139,10 +146,10 @@ def _found(asked: Question, answer: Answer) -> str | None:
     from thinkcap.policies.stages import read
 
     found = read(asked, answer.text, guess=answer.guess)
-    if asked.kind or answer.text is None or 1 <= found.level <= 3:
+    if asked.kind or answer.text is None or answer.guess or not found.weak:
         return found.answer
     # Nobody said what to look for and nothing is marked as the answer: all of it is.
-    return answer.text.strip()
+    return answer.text.strip() or None
 
 
 class StudyOptions(TypedDict, total=False):

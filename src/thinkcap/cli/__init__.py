@@ -150,6 +150,8 @@ def main(args: list[str] | None = None) -> Any:
         for line in err.said if isinstance(err, ServerFailed) else ():
             say(f"  {line}", err=True)
         _say(str(err))
+        for note in getattr(err, "__notes__", ()):
+            say(note, err=True)
         sys.exit(2 if isinstance(err, ConfigError) else 1)
     except BrokenPipeError:
         sys.exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from thinkcap.cli import completing
 from thinkcap.cli.served import StartLine, server_options
 from thinkcap.cli.terminal import loudness, say
 from thinkcap.model import KNOWN
+
+if TYPE_CHECKING:
+    from thinkcap.api import Reply
 
 
 @click.command(name="ask", context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,7 +42,8 @@ from thinkcap.model import KNOWN
 def command(question: str | None, cap: int, policy: str | None, model: str, as_json: bool, **more: Any) -> None:
     """Answer QUESTION within a total of --cap tokens and show the stages.
 
-    If QUESTION is missing or `-`, it is read from standard input.
+    If QUESTION is missing or `-`, it is read from standard input. Without an answer, the command reports the cause
+    and exits with status 1.
 
     Example: thinkcap ask "What is 48 * 57 + 9?" answers 2745.
     """
@@ -89,6 +93,8 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
             json.dumps(
                 {
                     "answer": reply.answer,
+                    "no_answer": reply.no_answer,
+                    "caveat": reply.caveat,
                     "text": reply.text,
                     "policy": reply.policy,
                     "cap": cap,
@@ -98,18 +104,40 @@ def command(question: str | None, cap: int, policy: str | None, model: str, as_j
                 indent=1,
             )
         )
+        _fail_without(reply)
         return
-    say((reply.answer or "") if loudness() < 0 else "\n")
-    if reply.text is None:
-        say("no answer: thinking used up its budget before the thought ended (try --policy close)", err=True)
+    if loudness() < 0:
+        _fail_without(reply)
+        say(reply.answer or reply.text or "")
+        return
+    late = _not_streamed(reply)
+    gap = "\n\n" if channels[-1] else ""
+    say(f"{gap}{late}\n" if late else "\n")
     if loudness() > 0:
         say(f"{'policy':>10}  {reply.policy}", err=True)
     for stage in stages:
         end = "ended" if stage["ended"] else "cut"
         say(f"{stage['stage']:>10}  {stage['tokens']:>5} of {stage['budget']} tokens, {end}", err=True)
     say(f"{'total':>10}  {reply.tokens:>5} of {cap} tokens", err=True)
+    if reply.caveat:
+        say(f"note: {reply.caveat}", err=True)
     if model == "bundled":
         say(
             f"\nthe bundled model knows only {KNOWN}; for other questions, name a model with --model",
             err=True,
         )
+    _fail_without(reply)
+
+
+def _not_streamed(reply: Reply) -> str | None:
+    """A guess from truncated reasoning, or a text that no policy settled on: nobody has seen it yet."""
+    given = reply.run.answer
+    if given.guess and given.completion is not None and given.completion.answer is None:
+        return reply.answer
+    return reply.text if given.text is None else None
+
+
+def _fail_without(reply: Reply) -> None:
+    """Exit with status 1 and the cause if there is no answer."""
+    if reply.no_answer:
+        raise click.ClickException(f"no answer: {reply.no_answer}")

@@ -60,6 +60,11 @@ _OPTIONS = (
         show_default=True,
         help="Limit on the memory that reading logs may take.",
     ),
+    click.option(
+        "--accept-grades",
+        is_flag=True,
+        help="Continue with our grades even if they contradict most of a log's own verdicts.",
+    ),
 )
 
 
@@ -76,6 +81,7 @@ def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
         stop: str,
         memory: str,
         dialect: str,
+        accept_grades: bool,
         **options: Any,
     ) -> Any:
         from thinkcap.logs.columns import parse_map, parse_set
@@ -89,6 +95,7 @@ def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
             "stop": stop,
             "memory": parse_size(memory),
             "dialect": dialect,
+            "accept_grades": accept_grades,
         }
         return command(*args, reading=said, **options)
 

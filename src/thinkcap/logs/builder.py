@@ -92,8 +92,11 @@ class ArmBuilder:
         self._memory.charge(2 * len(gold) + 2 * len(answer), self.file)
         self.gradable[len(self._seen) - 1] = (gold, answer)
 
-    def judge(self, verdicts: Mapping[int, Verdict]) -> tuple[int, int]:
-        """Our verdicts instead of the log's, which stay beside them; how many it had, and how many differ."""
+    def judge(self, verdicts: Mapping[int, Verdict]) -> tuple[int, dict[str, int]]:
+        """Put our verdicts in place of the log's, which stay beside them.
+
+        Return how many of these answers the log had judged, and the questions on which the two differ, with rows.
+        """
         logged = list(self._verdict)
         for row, said in verdicts.items():
             self._verdict[row] = RIGHT if said == "right" else WRONG
@@ -101,7 +104,8 @@ class ArmBuilder:
         both = [row for row in verdicts if logged[row] != UNJUDGED]
         if both:
             self._extra["verdict_logged"] = logged
-        return len(both), sum(logged[row] != self._verdict[row] for row in both)
+        names = list(self._seen)
+        return len(both), {names[row]: row for row in both if logged[row] != self._verdict[row]}
 
     def _whole(self, column: list[Any], what: str) -> list[Any] | None:
         """A column that every row has, or None when none has; a column with holes is refused."""

@@ -22,8 +22,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "correct": "correct is_correct acc accuracy right verdict exact_match passed pass score grade reward "
         "correctness is_right match",
         "gold": "gold gold_answer target reference ground_truth groundtruth gt reference_answer "
-        "expected_answer expected correct_answer true_answer answer_gold label gold_label "
-        "gold_hash",
+        "expected_answer expected correct_answer true_answer answer_gold label gold_label",
         "output": "output response completion generation generated_text model_output output_text raw_output "
         "raw_response full_output full_text model_response llm_output message.content "
         "response_text generated text resp content raw reply outputs responses completions "

@@ -54,10 +54,12 @@ def read(
     stop: str = "event",
     memory: int = DEFAULT,
     dialect: str = "",
+    accept_grades: bool = False,
 ) -> Records:
     """All logs as one set of records.
 
     `policies`, `budgets` and `named` (model, task, mode) say what a file does not: one for all, or one each.
+    Our grades must not contradict most of a log's own verdicts, unless `accept_grades` is true.
     """
     if not paths:
         raise ConfigError("no log was named; wanted at least one file or study folder")
@@ -75,6 +77,7 @@ def read(
             model,
             _each(named, i, len(files), "--set") or {},
             dialect,
+            accept_grades,
         )
         found = _one(Log(file, bound), questions, said)
         # Two runs may have one name: then the second carries a number, or they would be taken for one run.

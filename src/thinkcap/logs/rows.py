@@ -129,9 +129,9 @@ class _Row:
         return final_answer(value if isinstance(value, str) else shown(value))
 
     def content(self, gold: str | None) -> int:
-        """Names the question by its gold, else by its text."""
-        text = gold or self.text("question")
-        return content_hash(text) if text else 0
+        """Identify the question by its reference answer, else by a stored hash of that, else by its text."""
+        text = gold or self.values.get("gold_hash") or self.text("question")
+        return content_hash(str(text)) if text else 0
 
     @property
     def failed(self) -> bool:
@@ -316,7 +316,7 @@ class _Reader:
         notes = [f"{file}: {note}" for note in self._notes()]
         # A failure names no arm; together they are told with the first.
         builders[0].failed = self.failed
-        notes += judge(builders, file)
+        notes += judge(builders, file, self.columns, accept=self.said.accept_grades)
         unnamed = [build for build in builders if build.policy == _UNNAMED]
         if unnamed and self.thoughts:
             notes.append(f"{file}: answers hold thoughts, so the arm is read as think; pass --as to say otherwise")

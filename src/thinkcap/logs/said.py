@@ -19,7 +19,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Said:
-    """--map, --as, --budget, --model, --set and --dialect."""
+    """--map, --as, --budget, --model, --set, --dialect and --accept-grades."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     policy: str | None = None
@@ -30,6 +30,8 @@ class Said:
     """model, task and mode of logs that do not tell."""
     dialect: str = ""
     """How thoughts are marked: a known dialect or a TOML file; empty: as the log shows."""
+    accept_grades: bool = False
+    """Keep our grades even if they contradict most of the log's verdicts."""
 
     @property
     def mode(self) -> str | None:

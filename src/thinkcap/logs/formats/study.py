@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ _CODED = ("question", "task", "model", "policy", "verdict", "gold_hash")
 _NEEDED = (*_CODED, "budget", "seed", "ended", "tokens_charged")
 _TEXTS = ("group", "stage", "stages", "notes")
 _OPTIONAL = (*_TEXTS, "calls", "tokens_think")
+READ = (*_NEEDED, *_OPTIONAL)
+"""Columns of a row that a diagnosis uses."""
+COUNTS = ("budget", "seed", "tokens_charged", "calls", "tokens_think")
 
 _NOTES = ("agree", "support", "rounds", "converged", "gold_in_trace", "trials", "trial_tokens")
 """What policies note down of a row and a diagnosis asks for."""
@@ -68,13 +72,18 @@ def read_run(
         wanted = [*_NEEDED, *(c for c in _OPTIONAL if c in known)]
         (memory or Memory()).charge(unpacked(file, wanted), file)
         with pq.ParquetFile(file, read_dictionary=[c for c in (*_CODED, *_TEXTS) if c in known]) as opened:
-            columns = _Columns(opened.read(columns=wanted))
+            table = opened.read(columns=wanted)
     except (pa.ArrowException, OSError, ValueError) as err:
         raise DataError(f"{file}: not a Parquet file of rows ({printable(str(err))})") from err
-    if len(columns.ended) == 0:
+    return build_arms(table, file, questions, model)
+
+
+def build_arms(table: Any, file: Path, questions: Questions, only: str | None) -> tuple[list[Arm], list[str]]:
+    """Arms of a table with columns of `READ`: at least question, policy and verdict, and all that keys need."""
+    if table.num_rows == 0:
         raise DataError(f"{file}: no rows; the study has not run yet")
-    run = file.resolve().parent.name if file.name == "rows.parquet" else file.name
-    return _arms(columns, file, questions, model, run, _made(file.parent / "summary.json"))
+    run = file.resolve().parent.name if file.name in ("rows.parquet", "rows.jsonl") else file.name
+    return _arms(_Columns(table), file, questions, only, run, _made(file.parent / "summary.json"))
 
 
 def _made(summary: Path) -> dict[str, str]:
@@ -102,22 +111,39 @@ class _Columns:
 
     def __init__(self, table: Any) -> None:
         known = table.column_names
-        counts = ("budget", "seed", "tokens_charged", "calls", "tokens_think")
+        self.rows = int(table.num_rows)
         self.text = {n: Coded(table[n]) for n in (*_CODED, *_TEXTS) if n in known}
-        self.number = {n: numbers(table[n]).astype(np.int64, copy=False) for n in counts if n in known}
-        self.ended = numbers(table["ended"]).astype(np.bool_, copy=False)
+        self.number = {n: numbers(table[n]).astype(np.int64, copy=False) for n in COUNTS if n in known}
+        self.ended = numbers(table["ended"]).astype(np.bool_, copy=False) if "ended" in known else None
+
+    @cached_property
+    def alphabetical(self) -> NDArray[np.int64]:
+        """The rank of each question's name."""
+        names = self.text["question"].texts
+        rank = np.empty(len(names), dtype=np.int64)
+        rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+        return rank
+
+    def key(self, name: str) -> Whole:
+        """A column that tells rows apart, as whole numbers."""
+        return self.number[name] if name in self.number else self.text[name].codes
 
 
 def _arms(
     columns: _Columns, file: Path, questions: Questions, only: str | None, run: str, provenance: Mapping[str, str]
 ) -> tuple[list[Arm], list[str]]:
     text, number, ended = columns.text, columns.number, columns.ended
-    negative = np.flatnonzero(number["tokens_charged"] < 0)
+    tokens = number.get("tokens_charged")
+    negative = np.flatnonzero(tokens < 0) if tokens is not None else np.zeros(0)
     if negative.size:
         raise DataError(f"{file}, row {negative[0] + 1}, column 'tokens_charged': a count is negative")
     ids = questions.codes(text["question"].texts)
-    golds = np.array([_hash(t) for t in text["gold_hash"].texts], dtype=np.uint64)
-    keys = [text["model"].codes, text["task"].codes, text["policy"].codes, number["budget"], number["seed"]]
+    golds = np.array([_hash(t) for t in text["gold_hash"].texts] if "gold_hash" in text else [], dtype=np.uint64)
+    keys = [
+        columns.key(name)
+        for name in ("model", "task", "policy", "budget", "seed")
+        if name != "budget" or "budget" in number
+    ]
     words = {n: np.array(text[n].texts, dtype=object) for n in ("group", "stage") if n in text}
     if "stage" in words:
         words["stage"][np.isin(words["stage"], _ANSWER_PASS)] = "answer"
@@ -133,7 +159,7 @@ def _arms(
         if len(graded) == 0:
             continue
         policy, options = split_label(text["policy"].of(at))
-        budget = int(number["budget"][at])
+        budget = int(number["budget"][at]) if "budget" in number else None
         extra: dict[str, NDArray[Any]] = {k: found[text[k].codes[graded]] for k, found in words.items()}
         # A projection adds tokens, so its lengths are not the chain's.
         if declared(policy).plain == "think" and "tokens_think" in number:
@@ -148,17 +174,19 @@ def _arms(
             provenance=provenance,
             question=ids[text["question"].codes[graded]],
             verdict=np.where(text["verdict"].are("right", graded), RIGHT, WRONG).astype(np.int8),
-            tokens=number["tokens_charged"][graded],
-            ended=ended[graded],
-            criterion="end-of-turn token",
-            content=golds[text["gold_hash"].codes[graded]],
+            tokens=None if tokens is None else tokens[graded],
+            ended=None if ended is None else ended[graded],
+            criterion="unknown" if ended is None else "end-of-turn token",
+            content=golds[text["gold_hash"].codes[graded]] if "gold_hash" in text else None,
             model=canonical(name),
             model_as_logged=name,
             task=text["task"].of(at),
             seed=int(number["seed"][at]),
             failed=len(rows) - len(graded),
             options=options,
-            stages=_planned(_stages(columns, graded, policy, budget), options, budget),
+            stages=Stages()
+            if budget is None
+            else _planned(_stages(columns, graded, policy, budget), options, budget),
             unreadable=int(text["verdict"].are("unreadable", graded).sum()),
             extra=extra,
         )
@@ -171,24 +199,29 @@ def _arms(
 
 
 def _seconds(columns: _Columns, file: Path) -> NDArray[np.float64] | None:
-    """How long each row took, where the file beside the rows tells of these very rows."""
+    """Seconds that each row took, if the file beside the rows has all of them."""
     try:
         timed = read_columns(file, (*times.KEYS, "wall_s"))
-        if len(timed) != len(columns.ended) or not all(_same(columns, timed, name) for name in times.KEYS):
-            return None
-        return timed.number("wall_s").astype(np.float64)
-    except (DataError, ValueError):
+        both = [np.concatenate(_paired(columns, timed, name)) for name in times.KEYS]
+        stored = timed.number("wall_s").astype(np.float64)
+    except (DataError, ValueError, KeyError):
         return None
+    # Row files differ in order: the study writes JSONL as answers come and Parquet by plan.
+    first, place = distinct(both)
+    seconds, known = np.full(len(first), np.nan), np.zeros(len(first), dtype=np.bool_)
+    seconds[place[columns.rows :]], known[place[columns.rows :]] = stored, True
+    here = place[: columns.rows]
+    return seconds[here] if known[here].all() else None
 
 
-def _same(here: _Columns, there: RowColumns, name: str) -> bool:
-    """Whether a column says the same in both; texts are compared once each, not row by row."""
+def _paired(here: _Columns, there: RowColumns, name: str) -> tuple[Whole, Whole]:
+    """A key column of both files in the same codes; texts are compared once each, not row by row."""
     if name in times.NUMBERS:
-        return np.array_equal(here.number[name], there.number(name))
+        return here.number[name], there.number(name).astype(np.int64)
     ours, theirs = here.text[name], there.text(name)
     known = {text: code for code, text in enumerate(ours.texts)}
     translated = np.array([*(known.get(text, -2) for text in theirs.texts), -1], dtype=np.int32)
-    return np.array_equal(ours.codes, translated[theirs.codes])
+    return ours.codes, translated[theirs.codes]
 
 
 def _noted(notes: Coded | None, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -207,7 +240,9 @@ def _stages(columns: _Columns, rows: NDArray[np.int64], policy: str, budget: int
     calls = columns.number.get("calls")
     if "stages" not in columns.text or calls is None:
         return Stages()
-    most = rows[[int(np.argmax(calls[rows]))]]
+    most = rows[calls[rows] == calls[rows].max()]
+    # Of several such rows the same one in every order of rows.
+    most = most[[int(np.argmin(columns.alphabetical[columns.text["question"].codes[most]]))]]
     # A stage is written as [name, budget, ...]; rounds are numbered.
     stages = [(str(s[0]), int(s[1])) for s in json.loads(columns.text["stages"].at(most)[0] or "[]")]
     seen: dict[str, int] = {}
