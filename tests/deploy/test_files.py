@@ -112,6 +112,13 @@ def test_the_image_starts_what_the_command_line_knows() -> None:
     assert set(extras) <= known.keys()
 
 
+def test_the_unit_pauses_between_restarts_longer_than_systemd_counts() -> None:
+    """Five starts within 10 s, and systemd gives up for good."""
+    found = re.search(r"^RestartSec=(\d+)$", (DEPLOY / "thinkcap.service").read_text(), re.MULTILINE)
+    assert found
+    assert int(found[1]) * 5 > 10
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 def test_systemd_reads_the_unit(tmp_path: Path) -> None:
     # As installed, but for the program, which is not at its place here.

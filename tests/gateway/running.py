@@ -115,11 +115,11 @@ async def serving(server: uvicorn.Server) -> AsyncIterator[str]:
 
 
 @contextmanager
-def app_running(app: Any) -> Iterator[str]:
+def app_running(app: Any, port: int = 0) -> Iterator[str]:
     """Any ASGI application; gives its address."""
     config = uvicorn.Config(
         app,
-        port=0,
+        port=port,
         log_level="critical",
         lifespan="off",
         timeout_graceful_shutdown=1,
@@ -131,8 +131,11 @@ def app_running(app: Any) -> Iterator[str]:
 
 
 @contextmanager
-def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, Gateway]]:
-    """`models` is a ScriptedEngine, opened Models, a model's name, or tables of the configuration."""
+def gateway_running(models: Any = None, waits: bool = False, **settings: Any) -> Iterator[tuple[str, Gateway]]:
+    """`models` is a ScriptedEngine, opened Models, a model's name, or tables of the configuration.
+
+    With `waits` it starts without models whose servers are down, as `thinkcap serve` does.
+    """
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[tuple[str, Gateway]]:
@@ -148,7 +151,7 @@ def gateway_running(models: Any = None, **settings: Any) -> Iterator[tuple[str, 
         elif isinstance(models, Models):
             opened = models
         else:
-            opened = await open_models(config, metrics)
+            opened = await open_models(config, metrics, may_wait=config.models if waits else ())
         gateway = Gateway(config, opened, metrics)
         async with serving(make_server(gateway)) as address:
             yield f"{address}/v1", gateway

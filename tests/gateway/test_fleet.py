@@ -255,7 +255,7 @@ def test_a_server_of_another_model_is_refused_at_the_start_and_no_connection_lef
         with pytest.raises(ConfigError, match="does not serve 'stub'"), gateway_running(tables):
             pass
     assert len(opened) > 2
-    assert all(link._session.closed for link in opened)
+    assert all(link._connections.closed for link in opened)
 
 
 def test_a_key_of_its_own_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,18 @@ def test_every_policy_holds_its_cap_and_streams_what_it_says(address: str, polic
     assert thought == (getattr(whole.choices[0].message, "reasoning_content", None) or "")
 
 
+def test_truncated_streams_are_no_failures_of_the_server(address: str) -> None:
+    """The server closes the connection behind every stream, which the next pass must not meet."""
+    client = Client(address)
+    for _ in range(5):
+        reply = client.post(URL, json=body(model="pebble+split(think=8)", stream=True))
+        assert reply.text.endswith("data: [DONE]\n\n")
+    counts = client.get("/metrics").text
+    assert 'outcome="ok"' in counts
+    assert "upstream_unreachable" not in counts
+    assert "thinkcap_retries_total 0" in counts or "thinkcap_retries_total" not in counts
+
+
 def test_a_full_context_is_a_400_on_both_ways_and_a_cap_beyond_it_shrinks(address: str) -> None:
     client = Client(address)
     long = "word " * 900

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -86,6 +87,34 @@ async def test_a_mistake_changes_nothing(change: dict[str, Any], words: str) -> 
         assert one.app.gateway is before
         assert (await one.ask("a")).status_code == 200
         assert one.app.config.threshold == 100
+
+
+async def test_a_model_that_is_not_up_yet_stays_pending_through_a_reload() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    table: dict[str, Any] = {"model": f"http://127.0.0.1:{port}/v1#stub", "attempts": 1}
+    config, metrics = ServeConfig.from_mapping(table), Metrics()
+    models = await open_models(config, metrics, may_wait=config.models)
+    app = Reloading(Gateway(config, models, metrics), lambda: ServeConfig.from_mapping(table), config)
+    one = Desk(app, table)
+    try:
+        assert (await one.ask()).status_code == 503
+        (before,) = models.pending
+        table["threshold"] = 7
+        assert await app.reload() == "settings reloaded: threshold"
+        assert (await one.ask()).status_code == 503
+        assert before._retrying is not None
+        assert before._retrying.cancelled()
+        with app_running(Stub(), port):
+            await comes(lambda: "stub" in app.gateway.service.models.served)
+            assert (await one.ask()).status_code == 200
+            table["threshold"] = 8
+            engine = app.gateway.service.models.served["stub"].engine
+            assert await app.reload() == "settings reloaded: threshold"
+            assert app.gateway.service.models.served["stub"].engine is engine
+    finally:
+        await app.aclose()
 
 
 async def test_limits_keep_their_counts() -> None:

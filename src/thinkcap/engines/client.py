@@ -81,7 +81,9 @@ class Client:
         """Hands every event to `take`, which says when the answer is complete; ending before that is an error."""
         begun = complete = False
         try:
-            async with aclosing(self.events(path, msgspec.json.encode(body), lambda: begun)) as batches:
+            async with aclosing(
+                self.events(path, msgspec.json.encode(body), lambda: begun, lambda: complete)
+            ) as batches:
                 async for batch in batches:
                     for data in batch:
                         begun = True
@@ -89,22 +91,29 @@ class Client:
         except HangUp:
             return
         except EngineError:
-            # Once the answer is whole, what breaks behind it (a missing [DONE]) harms nobody.
+            # Once the answer is whole, nonsense behind it harms nobody.
             if not complete:
                 raise
         if not complete:
             raise self._links[0].broken_off(path)
 
     async def events(
-        self, path: str, body: bytes, shown: Callable[[], bool] = lambda: False
+        self,
+        path: str,
+        body: bytes,
+        shown: Callable[[], bool] = lambda: False,
+        complete: Callable[[], bool] = lambda: False,
     ) -> AsyncGenerator[list[bytes], None]:
-        """The data of the events, as they come. Tried again while nothing of it was shown to anybody."""
+        """The data of the events, as they come. Tried again while nothing of it was shown to anybody.
+
+        What breaks once the answer is `complete` (a missing `[DONE]`, a closed connection) is no failure.
+        """
         tries = _Tries(self._fleet, self.retry, self._on_retry)
         while True:
             try:
                 with tries.somewhere() as lease:
                     link = self._links[lease.member.index]
-                    async with aclosing(link.events(path, body, tries.left_s)) as batches:
+                    async with aclosing(link.events(path, body, tries.left_s, complete)) as batches:
                         async for batch in batches:
                             lease.heard()
                             yield batch

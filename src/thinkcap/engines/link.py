@@ -29,6 +29,7 @@ from thinkcap.core.errors import (
     TemplateRefused,
 )
 from thinkcap.engines.call_context import CALL_CONTEXT, passed_on
+from thinkcap.engines.connections import Connections
 from thinkcap.engines.deadlines import Deadlines
 from thinkcap.engines.masking import Mask, sentence
 from thinkcap.engines.retry import RetryPolicy
@@ -45,7 +46,6 @@ _IDLE_BYTES = 2**22
 _AT_ONCE_BYTES = 2**14
 """Of a stream, before others have their turn: it may be thousands of events."""
 _ERROR_BYTES = 8192
-_HEAD_BYTES = 2**14
 _TAIL_S = 1.0
 _GENERATES = ("/completions", "/completion")
 """Where answers are written, which may take long; elsewhere they are looked up."""
@@ -53,7 +53,7 @@ UNFIT = (ValueError, KeyError, IndexError, TypeError, AttributeError)
 
 
 class Link:
-    """One aiohttp session to one server. Opened inside a running loop."""
+    """The connections to one server. Opened inside a running loop."""
 
     def __init__(
         self, base: str, key: str | None, retry: RetryPolicy, connections: int = 64, keepalive_s: float = 15.0
@@ -61,20 +61,12 @@ class Link:
         self.base = base.rstrip("/")
         self.mask = Mask(key, base)
         self._retry = retry
-        self._session = aiohttp.ClientSession(
-            headers={
-                "Accept-Encoding": "identity",
-                "Content-Type": "application/json",
-                **({"Authorization": f"Bearer {key}"} if key else {}),
-            },
-            connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=keepalive_s),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            max_line_size=_HEAD_BYTES,
-            max_field_size=_HEAD_BYTES,
-            # The rest is bounded by deadlines of ours, which cost less.
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=retry.connect_s),
-        )
+        headers = {
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            **({"Authorization": f"Bearer {key}"} if key else {}),
+        }
+        self._connections = Connections(headers, connections, keepalive_s, retry.connect_s)
         self._deadlines = Deadlines()
         self._vigil: Vigil | None = None
 
@@ -82,7 +74,7 @@ class Link:
         if self._vigil is not None:
             self._vigil.close()
         self._deadlines.close()
-        await self._session.close()
+        await self._connections.aclose()
 
     async def whole(
         self, method: str, path: str, body: bytes | None, left_s: float, read: Callable[[bytes], T]
@@ -109,17 +101,19 @@ class Link:
             finally:
                 response.close()
 
-    async def events(self, path: str, body: bytes, left_s: float) -> AsyncGenerator[list[bytes], None]:
-        """The data of the events, as they come."""
+    async def events(
+        self, path: str, body: bytes, left_s: float, complete: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[list[bytes], None]:
+        """The data of the events, as they come. A break behind a `complete` answer is its end."""
         response: aiohttp.ClientResponse | None = None
         until = time.monotonic() + left_s
         try:
             with _OneCall(self, path):
                 with self._deadlines.within(min(self._retry.first_byte_s, left_s)):
-                    response = await self._begun("POST", path, body)
+                    response = await self._begun("POST", path, body, streams=True)
                 reader, size, idle, begun = EventReader(), 0, 0, False
                 silence_s = self._retry.first_byte_s
-                while not reader.done and (held := await self._piece(response, silence_s, until)):
+                while not reader.done and (held := await self._next(response, silence_s, until, complete)):
                     if self._vigil is not None:
                         self._vigil.heard()
                     for chunk in _a_little_at_a_time(held):
@@ -146,6 +140,17 @@ class Link:
             if response is not None:
                 response.close()
 
+    async def _next(
+        self, response: aiohttp.ClientResponse, silence_s: float, until: float, complete: Callable[[], bool]
+    ) -> bytes:
+        """The next piece of a stream; nothing at its end."""
+        try:
+            return await self._piece(response, silence_s, until)
+        except (aiohttp.ClientError, OSError):
+            if complete():
+                return b""
+            raise
+
     async def _piece(self, response: aiohttp.ClientResponse, silence_s: float, until: float = math.inf) -> bytes:
         """What comes next; the server alone is waited for, never who takes the pieces."""
         left_s = until - time.monotonic()
@@ -157,11 +162,11 @@ class Link:
             return await response.content.readany()
 
     async def _begun(
-        self, method: str, path: str, body: bytes | None, content_type: str | None = None
+        self, method: str, path: str, body: bytes | None, content_type: str | None = None, streams: bool = False
     ) -> aiohttp.ClientResponse:
         """The answer's head; anything but success is a refusal in the server's words."""
-        response = await self._session.request(
-            method, self.base + path, data=body, headers=passed_on(content_type), allow_redirects=False
+        response = await self._connections.request(
+            method, self.base + path, body, passed_on(content_type), streams
         )
         if not 200 <= response.status < 300:
             try:
@@ -190,7 +195,7 @@ class Link:
         connector = aiohttp.TCPConnector(limit=1)
         try:
             async with (
-                aiohttp.ClientSession(headers=self._session.headers, connector=connector) as session,
+                aiohttp.ClientSession(headers=self._connections.headers, connector=connector) as session,
                 session.get(self.base + path, allow_redirects=False),
             ):
                 return True

@@ -32,6 +32,7 @@ from thinkcap.gateway.config import ServeConfig
 from thinkcap.gateway.media import check_media
 from thinkcap.gateway.models import Models, Served
 from thinkcap.gateway.pages.routes import HANDLERS, routes
+from thinkcap.gateway.pending import NotReady
 from thinkcap.gateway.refusal import UPSTREAM, Refusal, late, refusal_of
 from thinkcap.gateway.response import Response, cancel_on_disconnect, noted
 from thinkcap.gateway.service import Service
@@ -108,6 +109,11 @@ class Gateway:
             call = wire.read(body, config.forward_unknown)
             served, forced = service.models.find(call.model)
             self._check(call, served, self._bound(call, served, holder.limits))
+        except NotReady as err:
+            visit.model = err.model
+            self.metrics.upstream_error(err.model, err.code)
+            await response.refuse(err)
+            return
         except Refusal as err:
             self.metrics.refused(err.code)
             await response.refuse(err)

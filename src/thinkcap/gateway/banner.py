@@ -21,6 +21,9 @@ def banner(address: str, service: Service, servers: Sequence[Serving] = ()) -> s
     lines = [f"thinkcap serves at {address}"]
     lines += [f"  page: {address.removesuffix('/v1')}/"] if config.page else []
     lines += [_model(one, config.threshold) for one in service.models.served.values()]
+    lines += [
+        f"  {one.name}: not ready, its server does not answer yet; retrying" for one in service.models.pending
+    ]
     lines += [f"  {one.name}: {one.backend} at {one.base}, log {one.log}" for one in servers]
     keys = f"{len(config.keys)} keys" if config.keys else "no keys"
     lines.append(

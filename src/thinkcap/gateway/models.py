@@ -7,9 +7,10 @@ served, forced = models.find("pebble+iris")
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ from thinkcap.gateway.answering.relay import Relay
 from thinkcap.gateway.call import Call
 from thinkcap.gateway.choose import Choice
 from thinkcap.gateway.config import ModelConfig, ServeConfig
+from thinkcap.gateway.pending import PendingModel
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.gateway.upstreams import fleet_of, listed_names
@@ -85,14 +87,25 @@ class Served:
         return choice.spec.name == "think" and (card.transport == "chat" or bool(call.tools))
 
 
+Opened = Sequence[tuple[ModelConfig, Served]]
+Pending = Iterable[tuple[PendingModel[Served], ModelConfig]]
+
+
 class Models:
-    def __init__(self, served: Sequence[Served]) -> None:
+    def __init__(self, served: Sequence[Served], opened: Opened = (), pending: Pending = ()) -> None:
+        """`opened` has the settings of each model that is up, `pending` those of each that is not."""
         self.served = {one.name: one for one in served}
-        if len(self.served) != len(served):
-            raise ConfigError(
-                f"two models have the same name: {', '.join(s.name for s in served)}; name them under [[models]], "
-                f"or, if they are servers of one model, add its name to each address: http://host/v1#NAME"
-            )
+        self.opened = list(opened)
+        self.pending = dict(pending)
+        _check_unique([*(one.name for one in served), *(one.name for one in self.pending)])
+        for one in self.pending:
+            one.on_open(self._add)
+
+    def _add(self, pending: PendingModel[Served], served: Served) -> None:
+        others = [one.name for one in self.pending if one is not pending]
+        _check_unique([*self.served, *others, served.name])
+        self.opened.append((self.pending.pop(pending), served))
+        self.served[served.name] = served
 
     def find(self, name: str) -> tuple[Served, str | None]:
         """A model and the policy after `+`; names may hold a `+` of their own."""
@@ -101,8 +114,13 @@ class Models:
         for known in sorted(self.served, key=len, reverse=True):
             if name.startswith(known + "+"):
                 return self.served[known], name[len(known) + 1 :]
+        for pending, wanted in self.pending.items():
+            # A model that only its server can name may be the one that is wanted.
+            if not _own_name(wanted) or name == pending.name or name.startswith(pending.name + "+"):
+                raise pending.not_ready()
+        known_names = ", ".join(sorted([*self.served, *(one.name for one in self.pending)]))
         raise Refusal(
-            f"no model '{name[:80]}' here; known: {', '.join(sorted(self.served))}, each also as NAME+POLICY",
+            f"no model '{name[:80]}' here; known: {known_names}, each also as NAME+POLICY",
             status=404,
             code="model_not_found",
             param="model",
@@ -114,9 +132,16 @@ class Models:
 
     @property
     def concurrency(self) -> int:
-        return sum(_calls(one) for one in self.served.values())
+        waiting = sum(_HTTP_CONCURRENCY * max(1, len(wanted.upstreams)) for wanted in self.pending.values())
+        return waiting + sum(_calls(one) for one in self.served.values())
+
+    async def stop_pending(self) -> None:
+        """Open no further model."""
+        for one in self.pending:
+            await one.aclose()
 
     async def aclose(self) -> None:
+        await self.stop_pending()
         for one in self.served.values():
             await close(one)
 
@@ -133,27 +158,54 @@ def _calls(one: Served) -> int:
     return _HTTP_CONCURRENCY * (len(one.fleet.members) if one.fleet else 1)
 
 
-Opened = Sequence[tuple[ModelConfig, Served]]
+async def open_models(
+    config: ServeConfig, metrics: Metrics, known: Opened = (), may_wait: Collection[ModelConfig] = ()
+) -> Models:
+    """Open every model. One of `known` with the same settings stays open, and its profile is read again.
 
-
-async def open_models(config: ServeConfig, metrics: Metrics, known: Opened = ()) -> Models:
-    """`known` are open already: one with the same settings is taken from there, and its profile read again."""
-    found: list[Served] = []
-    opened: list[Served] = []
+    A model of `may_wait` whose server is down is opened in the background once the server answers.
+    """
+    opened: list[tuple[ModelConfig, Served]] = []
+    pending: dict[PendingModel[Served], ModelConfig] = {}
+    new: list[Served] = []
     try:
-        for one in config.models:
+        for place, one in enumerate(config.models, 1):
             served = next((served for before, served in known if before == one), None)
-            if served is None:
-                served = await _open(one, config, metrics)
-                opened.append(served)
-            else:
+            if served is not None:
                 served = replace(served, profile=_measured(profile_of(one.address, one.profile), served.engine))
-            found.append(served)
-        return Models(found)
+            else:
+                waiting = PendingModel(
+                    _own_name(one) or f"model-{place}", partial(_open, one, config, metrics), close
+                )
+                if not one.remote or one not in may_wait:
+                    served = await _open(one, config, metrics)
+                else:
+                    served = await waiting.try_first()
+                if served is None:
+                    pending[waiting] = one
+                    continue
+                new.append(served)
+            opened.append((one, served))
+        return Models([served for _, served in opened], opened, pending.items())
     except BaseException:
-        for served in opened:
+        for waiting in pending:
+            await waiting.aclose()
+        for served in new:
             await close(served)
         raise
+
+
+def _own_name(wanted: ModelConfig) -> str:
+    """The name that clients use, as far as the settings say."""
+    return wanted.name or (wanted.address.partition("#")[2] if wanted.remote else "")
+
+
+def _check_unique(names: Sequence[str]) -> None:
+    if len(set(names)) != len(names):
+        raise ConfigError(
+            f"two models have the same name: {', '.join(names)}; name them under [[models]], "
+            f"or, if they are servers of one model, add its name to each address: http://host/v1#NAME"
+        )
 
 
 def _measured(profile: Profile | None, engine: Engine) -> Profile | None:

@@ -37,7 +37,7 @@ class GatewayReplica:
     # Ray awaits it.
     async def __init__(self, config: ServeConfig) -> None:  # type: ignore[misc]
         metrics = Metrics()
-        self._models = await open_models(config, metrics)
+        self._models = await open_models(config, metrics, may_wait=config.models)
         self._gateway = Gateway(config, self._models, metrics)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:

@@ -109,6 +109,7 @@ class Reloading:
 
     async def aclose(self) -> None:
         service = self.gateway.service
+        await service.models.stop_pending()
         self._retire(service.models.served.values(), service.quota)
         for edition in self._retired:
             await edition.aclose()
@@ -118,14 +119,15 @@ class Reloading:
         config = replace(asked, models=tuple(map(self._running, asked.models)))
         old = self.gateway.service
         same = all(getattr(config, name) == getattr(old.config, name) for name in _OF_CLIENTS)
-        kept = list(zip(old.config.models, old.models.served.values(), strict=True)) if same else []
-        models = await open_models(config, old.metrics, kept)
+        kept = old.models.opened if same else []
+        models = await open_models(config, old.metrics, kept, may_wait=tuple(old.models.pending.values()))
         shared = config.redis == old.config.redis
         try:
             gateway = Gateway(config, models, old.metrics, old.quota if shared else open_quota(config.redis))
         except ThinkcapError:
             await self._close_new(models)
             raise
+        await old.models.stop_pending()
         still = {id(served.engine) for served in models.served.values()}
         gone = [served for served in old.models.served.values() if id(served.engine) not in still]
         self._retire(gone, None if shared else old.quota)
@@ -142,6 +144,7 @@ class Reloading:
         raise ConfigError(f"a server for '{one.model}' is started only with the gateway; restart the gateway")
 
     async def _close_new(self, models: Models) -> None:
+        await models.stop_pending()
         old = {id(served.engine) for served in self.gateway.service.models.served.values()}
         for served in models.served.values():
             if id(served.engine) not in old:

@@ -105,7 +105,8 @@ def run(
     starts: Tell = silent,
     again: Callable[[], ServeConfig] | None = None,
 ) -> bool:
-    """Serves until told to stop; false where it could not start. A model that cannot be opened raises.
+    """Serves until told to stop; false where it could not start. A model that cannot be opened raises;
+    one whose server is down is retried while the others are served.
 
     `tell` gets the banner once it listens, `starts` how the servers come up that it is to start. With `again`, a
     SIGHUP has the settings read once more.
@@ -131,7 +132,7 @@ async def serve(
         if config.watch:
             return await _watch(config, tell, stack)
         metrics = Metrics()
-        models = await open_models(config, metrics)
+        models = await open_models(config, metrics, may_wait=config.models)
         started = list(zip(asked.models, config.models, strict=True))
         app = Reloading(Gateway(config, models, metrics), again or (lambda: asked), asked, started)
         stack.push_async_callback(app.aclose)
@@ -190,7 +191,7 @@ async def _watch(config: ServeConfig, tell: Callable[[str], None], stack: AsyncE
     beside = None
     if config.shadow or config.hold:
         metrics = Metrics()
-        models = await open_models(config, metrics)
+        models = await open_models(config, metrics, may_wait=config.models)
         stack.push_async_callback(models.aclose)
         beside = Gateway(config, models, metrics)
     watch = Watch(config, beside)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import Any, Literal
 
 from starlette.types import Receive, Scope
 
@@ -24,6 +24,8 @@ from thinkcap.gateway.refusal import Refusal
 from thinkcap.gateway.telemetry.metrics import Metrics
 from thinkcap.gateway.telemetry.visits import open_visits
 
+ModelState = Literal["ready", "down", "pending"]
+"""`pending`: its server has not answered since the start."""
 _FRESH_S = 1.0
 """How long it is remembered whether the models can be asked."""
 
@@ -86,20 +88,32 @@ def _hosts(config: ServeConfig) -> frozenset[str]:
 
 
 class Readiness:
-    """Whether each model can be asked, found out at most once a second however many ask: anybody may."""
+    """The state of each model, found out at most once a second however many ask: anybody may."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
-        self._seen: dict[str, bool] = {}
+        self._seen: dict[str, ModelState] = {}
         self._at = float("-inf")
+        self._pending = -1
         self._lock = asyncio.Lock()
 
-    async def now(self) -> dict[str, bool]:
+    async def now(self) -> dict[str, ModelState]:
         async with self._lock:
-            if time.monotonic() - self._at > _FRESH_S:
-                self._seen = {name: await is_ready(one) for name, one in self._models.served.items()}
+            pending = len(self._models.pending)
+            if time.monotonic() - self._at > _FRESH_S or pending != self._pending:
+                self._pending = pending
+                self._seen = await self._look()
                 self._at = time.monotonic()
         return self._seen
+
+    async def _look(self) -> dict[str, ModelState]:
+        # All at once: a probe must not wait for every server that is silent.
+        served = dict(self._models.served)
+        ready = await asyncio.gather(*map(is_ready, served.values()))
+        found: dict[str, ModelState] = {
+            name: "ready" if up else "down" for name, up in zip(served, ready, strict=True)
+        }
+        return found | {one.name: "pending" for one in self._models.pending if one.name not in found}
 
 
 class LateGrader:

@@ -88,7 +88,8 @@ class Relay:
         """Events as they come; the first yield holds the first that shows anything."""
         state, last = StreamInspector(call, fields, cap), b""
         body = self._body(call, choice, cap)
-        async with aclosing(self._client.events(self._path, body, lambda: state.begun)) as batches:
+        events = self._client.events(self._path, body, lambda: state.begun, lambda: state.finish is not None)
+        async with aclosing(events) as batches:
             try:
                 async for batch in batches:
                     out = state.take(batch)

@@ -125,7 +125,7 @@ _READ = {
     "/v1/models": ("The models served, each with what it can do.", "application/json"),
     "/v1/models/{name}": ("One of them.", "application/json"),
     "/healthz": ("The process is alive.", "application/json"),
-    "/readyz": ("Ready: every model can answer.", "application/json"),
+    "/readyz": ("Ready: at least one model can answer, or the one of ?model=NAME.", "application/json"),
     "/metrics": ("Counts for Prometheus.", "text/plain; version=0.0.4; charset=utf-8"),
     "/openapi.json": ("This description.", "application/json"),
 }

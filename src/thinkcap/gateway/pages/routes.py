@@ -84,13 +84,22 @@ class _Pages:
     async def healthz(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
-    async def readyz(self, _: Request) -> Response:
-        """Ready means: not shutting down, and every model can be asked."""
+    async def readyz(self, request: Request) -> Response:
+        """Ready: not shutting down, and at least one model, or the one of `?model=`, can be asked."""
         if self._service.draining:
             return JSONResponse({"status": "draining"}, status_code=503)
         found = await self._service.readiness.now()
-        ready = all(found.values())
-        body = {"status": "ready" if ready else "waiting", "models": found}
+        name = request.query_params.get("model")
+        if name is not None and name not in found:
+            raise Refusal(
+                f"no model '{name[:80]}' here; known: {', '.join(sorted(found))}",
+                status=404,
+                code="model_not_found",
+                param="model",
+            )
+        states = found if name is None else {name: found[name]}
+        ready = "ready" in states.values()
+        body = {"status": "ready" if ready else "waiting", "models": states}
         return JSONResponse(body, status_code=200 if ready else 503)
 
     async def metrics(self, request: Request) -> Response:
@@ -103,7 +112,9 @@ class _Pages:
     async def other(self, request: Request) -> Response:
         service, path = self._service, request.url.path
         holder = service.authorise(request.scope["headers"])
-        relay = service.models.relay
+        relay, pending = service.models.relay, list(service.models.pending)
+        if relay is None and pending and (path == completions.PATH or path in service.config.forward):
+            raise pending[0].not_ready()
         if path == completions.PATH and relay is not None and path not in service.config.forward:
             return await completions.answered(request, service, holder)
         if path not in service.config.forward or relay is None:
