@@ -26,13 +26,15 @@ from thinkcap.engines.answers import ChatReply, Usage
 from thinkcap.engines.chat import inserted
 from thinkcap.engines.client import Client
 from thinkcap.engines.grammar import gbnf
-from thinkcap.engines.json_schema import schema_form
+from thinkcap.engines.json_refs import has_refs, move_refs, pointer
+from thinkcap.engines.json_schema import relaxed_form
 from thinkcap.engines.speech import Speech
 
 TOOLS = "tools"
 """Tools are an argument of the template like any other; servers want them beside the others."""
 _ASKED = {"role": "user", "content": "Hi"}
 _FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+_NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
 _CHOICE = ("tool_choice", "parallel_tool_calls")
 
 
@@ -139,28 +141,47 @@ def extras_of(found: Sequence[Mapping[str, Any]], logprobs: Any = None) -> dict[
 def forced_schema(request: Request, arguments: str = "arguments") -> dict[str, Any] | None:
     """The JSON a pass is held to where the caller forces a call; `arguments` is what it calls them.
 
-    Most models learned that word. vLLM reads its own, `parameters`.
+    Most models learned that word. vLLM reads its own, `parameters`. A tool's schema that refers to parts of itself
+    stands whole under `$defs`, by the tool's name, and its references with it.
     """
     choice = request.question.options.get("tool_choice")
     functions = [tool["function"] for tool in request.question.tools]
     if isinstance(choice, Mapping):
         wanted = (choice.get("function") or {}).get("name")
-        return next((dict(f.get("parameters") or {}) for f in functions if f["name"] == wanted), None)
+        return next((dict(f.get("parameters") or _NO_ARGUMENTS) for f in functions if f["name"] == wanted), None)
     if choice != "required":
         return None
+    definitions: dict[str, Any] = {}
     forms = [
         {
             "type": "object",
             "properties": {
                 "name": {"type": "string", "enum": [f["name"]]},
-                arguments: f.get("parameters") or {"type": "object", "properties": {}},
+                arguments: _define(f["name"], f.get("parameters") or _NO_ARGUMENTS, definitions),
             },
             "required": ["name", arguments],
         }
         for f in functions
     ]
     most = {"maxItems": 1} if request.question.options.get("parallel_tool_calls") is False else {}
-    return {"type": "array", "minItems": 1, **most, "items": {"anyOf": forms} if len(forms) > 1 else forms[0]}
+    items = {"anyOf": forms} if len(forms) > 1 else forms[0]
+    shared = {"$defs": definitions} if definitions else {}
+    return {"type": "array", "minItems": 1, **most, "items": items, **shared}
+
+
+def _define(name: str, schema: Any, definitions: dict[str, Any]) -> Any:
+    """The schema as part of a larger one; one with references is added to its definitions and referred to."""
+    if not has_refs(schema):
+        return schema
+    key = name
+    while key in definitions:
+        key += "_"
+    place = pointer("$defs", key)
+    try:
+        definitions[key] = move_refs(schema, place)
+    except RecursionError:
+        raise Unsupported(f"the parameters of tool '{name}' are nested too deeply; flatten them") from None
+    return {"$ref": place}
 
 
 def forced_calls(choice: Any, text: str, arguments: str = "arguments") -> list[dict[str, Any]]:
@@ -194,8 +215,9 @@ def forcibly_called(output: Output, choice: Any, arguments: str = "arguments") -
 
 
 def held_to(schema: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
-    """Our grammar bounds the blanks; a schema it does not know is the server's to hold, under its own name."""
-    try:
-        return {"grammar": gbnf(schema_form(schema))}
-    except Unsupported:
-        return {otherwise: dict(schema)}
+    """Our grammar, which bounds the blanks and leaves out what no grammar can express.
+
+    A schema of which a server may express more is the server's to hold, under its own name.
+    """
+    form, incomplete = relaxed_form(schema)
+    return {otherwise: dict(schema)} if incomplete else {"grammar": gbnf(form)}

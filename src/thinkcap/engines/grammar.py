@@ -13,7 +13,8 @@ characters must be kept back so that whatever has been begun can be finished, an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
@@ -21,8 +22,9 @@ from typing import ClassVar
 
 from thinkcap.core.errors import Unsupported
 
-# Every form knows `least`, the bytes of its shortest text (endless where no text is of this form), and `tail`, the
-# bytes that finish it from the worst place to stop. A token holds at least one byte, so these bound tokens too.
+# Every form knows `least`, the bytes of its shortest text (endless where no text is of this form), `most`, those
+# of its longest (a character counts as one), and `tail`, the bytes that finish it from the worst place to stop. A
+# token holds at least one byte, so these bound tokens too.
 # Forms are compared by identity: they are shared, and a shared one must not be walked twice.
 
 
@@ -38,6 +40,10 @@ class Exactly:
     def tail(self) -> float:
         return self.least
 
+    @property
+    def most(self) -> float:
+        return self.least
+
 
 @dataclass(frozen=True, eq=False)
 class Chars:
@@ -46,6 +52,7 @@ class Chars:
     inside: str
     least: ClassVar[float] = 1
     tail: ClassVar[float] = 1
+    most: ClassVar[float] = 1
 
     def holds(self, character: str) -> bool:
         return _compiled(self.inside).fullmatch(character) is not None
@@ -67,6 +74,10 @@ class Seq:
             after += part.least
         return worst
 
+    @cached_property
+    def most(self) -> float:
+        return sum(part.most for part in self.parts)
+
 
 @dataclass(frozen=True, eq=False)
 class Either:
@@ -79,6 +90,10 @@ class Either:
     @cached_property
     def tail(self) -> float:
         return max((option.tail for option in self.options if option.least < inf), default=inf)
+
+    @cached_property
+    def most(self) -> float:
+        return max((option.most for option in self.options), default=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +112,20 @@ class Times:
             return self.least
         return max(self.least, self.node.tail + max(0, self.at_least - 1) * self.node.least)
 
+    @cached_property
+    def most(self) -> float:
+        inner = self.node.most if self.at_most != 0 else 0
+        return inner * (inf if self.at_most is None else self.at_most) if inner else 0
+
 
 Form = Exactly | Chars | Seq | Either | Times
 
 NEVER = Either(())
 EMPTY = Seq(())
+
+_STEPS_PER_CHARACTER = 100
+_FREE_STEPS = 50_000
+"""`remainder` gives up beyond these, so that no form can hold up its caller."""
 
 
 def maybe(node: Form) -> Form:
@@ -123,27 +147,21 @@ def either(options: Iterable[Form]) -> Form:
 
 def shortest(node: Form) -> str:
     """One of the shortest texts of this form."""
+    # A loop: an object's optional members are a long chain of choices.
+    while isinstance(node, Either):
+        node = min(node.options, key=lambda option: option.least)
     if isinstance(node, Exactly):
         return node.value
     if isinstance(node, Chars):
         return next(c for c in map(chr, range(32, 0x110000)) if node.holds(c))
     if isinstance(node, Seq):
         return "".join(map(shortest, node.parts))
-    if isinstance(node, Either):
-        return shortest(min(node.options, key=lambda option: option.least))
     return shortest(node.node) * node.at_least if node.at_least else ""
 
 
 def longest(node: Form) -> float:
     """Bytes of the longest text of this form, a character counted as one; endless where there is none."""
-    if isinstance(node, Exactly | Chars):
-        return node.least
-    if isinstance(node, Seq):
-        return sum(map(longest, node.parts))
-    if isinstance(node, Either):
-        return max(map(longest, node.options), default=0)
-    inner = longest(node.node) if node.at_most != 0 else 0
-    return inner * (inf if node.at_most is None else node.at_most) if inner else 0
+    return node.most
 
 
 def within(node: Form, room: int) -> Form:
@@ -168,13 +186,18 @@ def lead(node: Form) -> tuple[str, Form]:
 
 
 def remainder(node: Form, begun: str) -> Form:
-    """The form of what may follow this beginning; `NEVER` where it is no beginning."""
+    """The form of what may follow this beginning.
+
+    `NEVER` if it is no beginning, or if the form is too ambiguous to follow the text in a bounded number of steps.
+    """
     places: list[Form] = [node]
+    steps = _FREE_STEPS + _STEPS_PER_CHARACTER * len(begun)
     for character in begun:
-        after = [rest for place in places for rest in _after(place, character)]
-        if not after:
+        after = {_key(rest): rest for place in places for rest in _after(place, character)}
+        steps -= len(after)
+        if not after or steps < 0:
             return NEVER
-        places = after
+        places = list(after.values())
     return either(places)
 
 
@@ -186,50 +209,110 @@ def complete(node: Form, text: str) -> bool:
 def gbnf(node: Form) -> str:
     """The grammar as llama.cpp and xgrammar read it."""
     rules: dict[int, str] = {}
-    lines: list[str] = []
+    waiting: list[Form] = []
+    uses = _count_uses(node)
 
     def named(inner: Form) -> str:
-        name = rules.get(id(inner))
-        if name is None:
-            name = rules[id(inner)] = f"r{len(rules)}"
-            lines.append(f"{name} ::= {written(inner, True)}")
-        return name
+        if id(inner) not in rules:
+            rules[id(inner)] = f"r{len(rules)}"
+            waiting.append(inner)
+        return rules[id(inner)]
 
     def written(inner: Form, top: bool = False) -> str:
         if isinstance(inner, Exactly):
             return _quoted(inner.value)
         if isinstance(inner, Chars):
             return f"[{inner.inside}]"
+        # What stands in several places is written once: inside each other, copies would double at every level.
+        if not top and (isinstance(inner, Either) or _large(inner) or (uses[id(inner)] > 1 and _deep(inner))):
+            return named(inner)
         if isinstance(inner, Seq):
             return " ".join(said for part in inner.parts if (said := written(part)) != '""') or '""'
-        if not top:
-            return named(inner) if isinstance(inner, Either) or _large(inner) else written(inner, True)
         if isinstance(inner, Either):
             return " | ".join(written(option) for option in inner.options)
         body = written(inner.node)
-        if isinstance(inner.node, Seq) or (isinstance(inner.node, Times) and not _large(inner.node)):
+        plain = isinstance(inner.node, Seq) and id(inner.node) not in rules
+        if plain or (isinstance(inner.node, Times) and not _large(inner.node)):
             body = f"({body})"
         return body + _times(inner.at_least, inner.at_most)
 
+    lines: list[str] = []
     try:
-        first = f"root ::= {written(node, True)}"
+        lines.append(f"root ::= {written(node, True)}")
+        # The list grows while it is walked.
+        for inner in waiting:
+            lines.append(f"{rules[id(inner)]} ::= {written(inner, True)}")
     except RecursionError:
         raise Unsupported(
             "the JSON schema has too many parts one inside the other; ask for fewer fields"
         ) from None
-    return "\n".join([first, *lines])
+    return "\n".join(lines)
+
+
+def _count_uses(node: Form) -> Counter[int]:
+    """How many places of a form hold each part of it, by the part's identity."""
+    uses: Counter[int] = Counter()
+    waiting = [node]
+    while waiting:
+        for part in _parts(waiting.pop()):
+            uses[id(part)] += 1
+            if uses[id(part)] == 1:
+                waiting.append(part)
+    return uses
+
+
+def _deep(node: Form) -> bool:
+    """A sequence with more inside than a few characters."""
+    return isinstance(node, Seq) and any(isinstance(part, Seq | Either) or _large(part) for part in node.parts)
+
+
+def _key(node: Form) -> Hashable:
+    """Equal for remainders that allow the same texts because they were left over by the same parts."""
+    if isinstance(node, Seq):
+        return tuple(_part_key(part) for part in node.parts)
+    return _part_key(node)
+
+
+def _part_key(node: Form) -> Hashable:
+    if isinstance(node, Exactly):
+        return node.value
+    return (id(node.node), node.at_least, node.at_most) if isinstance(node, Times) else id(node)
 
 
 def _cut(node: Form, extra: int) -> Form:
+    # No recursion, and each part once: an object's optional members are a long chain of shared choices.
+    done: dict[int, Form] = {}
+    waiting = [node]
+    while waiting:
+        inner = waiting[-1]
+        parts = [part for part in _parts(inner) if id(part) not in done]
+        if parts:
+            waiting += parts
+            continue
+        waiting.pop()
+        if id(inner) not in done:
+            done[id(inner)] = found = _shortened(inner, extra, tuple(done[id(part)] for part in _parts(inner)))
+            _ = found.least, found.most
+    return done[id(node)]
+
+
+def _shortened(node: Form, extra: int, parts: tuple[Form, ...]) -> Form:
     if isinstance(node, Seq):
-        return Seq(tuple(_cut(part, extra) for part in node.parts))
+        return Seq(parts)
     if isinstance(node, Either):
-        return Either(tuple(_cut(option, extra) for option in node.options))
+        return Either(parts)
     if isinstance(node, Times):
         most = node.at_least + extra
-        inner = _cut(node.node, extra)
-        return Times(inner, node.at_least, most if node.at_most is None else min(most, node.at_most))
+        return Times(parts[0], node.at_least, most if node.at_most is None else min(most, node.at_most))
     return node
+
+
+def _parts(node: Form) -> tuple[Form, ...]:
+    if isinstance(node, Seq):
+        return node.parts
+    if isinstance(node, Either):
+        return node.options
+    return (node.node,) if isinstance(node, Times) else ()
 
 
 def _large(node: Form) -> bool:
@@ -267,9 +350,17 @@ def _heads(node: Form) -> list[tuple[Form, Form]]:
         return [(node, EMPTY)] if node.value else []
     if isinstance(node, Chars):
         return [(node, EMPTY)]
-    if isinstance(node, Either):
-        return [found for option in node.options if option.least < inf for found in _heads(option)]
     found: list[tuple[Form, Form]] = []
+    if isinstance(node, Either):
+        # No recursion into choices of choices: an object's optional members are a long chain of them.
+        waiting: list[Form] = [node]
+        while waiting:
+            option = waiting.pop()
+            if isinstance(option, Either):
+                waiting += reversed(option.options)
+            elif option.least < inf:
+                found += _heads(option)
+        return found
     if isinstance(node, Seq):
         for at, part in enumerate(node.parts):
             found += [(head, _joined(rest, *node.parts[at + 1 :])) for head, rest in _heads(part)]

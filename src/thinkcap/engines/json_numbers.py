@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
 from math import ceil, floor
 
 from thinkcap.engines.grammar import EMPTY, NEVER, Chars, Exactly, Form, Seq, Times, either, maybe
@@ -19,6 +20,7 @@ _FEWEST_DECIMALS = 2
 _DIGIT = Chars("0-9")
 
 
+@lru_cache(maxsize=256)
 def integers(low: float | None, high: float | None, open_low: bool = False, open_high: bool = False) -> Form:
     """Whole numbers from `low` to `high`; an open end is itself left out."""
     least = None if low is None else ceil(_exact(low))
@@ -35,6 +37,7 @@ def integers(low: float | None, high: float | None, open_low: bool = False, open
     return either((_natural(max(0, least), most), Seq((Exactly("-"), _natural(max(1, -most), -least)))))
 
 
+@lru_cache(maxsize=256)
 def numbers(low: float | None, high: float | None, open_low: bool = False, open_high: bool = False) -> Form:
     """Numbers from `low` to `high`, with a few decimals; an open end is itself left out."""
     if low is None and high is None:

@@ -8,9 +8,22 @@ True
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import inf
 
-from thinkcap.engines.grammar import NEVER, Chars, Either, Exactly, Form, Seq, Times, either, maybe, repeated
+from thinkcap.engines.grammar import (
+    EMPTY,
+    NEVER,
+    Chars,
+    Either,
+    Exactly,
+    Form,
+    Seq,
+    Times,
+    either,
+    maybe,
+    repeated,
+)
 from thinkcap.engines.json_numbers import numbers
 
 ANY_DEPTH = 3
@@ -44,18 +57,28 @@ COLON, COMMA = Seq((Exactly(":"), maybe(Exactly(" ")))), Seq((Exactly(","), mayb
 
 def members_of(members: Sequence[tuple[Form, bool]]) -> Form:
     """Members in their order, commas between those that are there."""
-    # `rest` is what follows once something stands, `start` what follows while nothing does.
-    rest: Form = Seq(())
-    start: Form = Seq(())
+    # `rest` is what follows once something stands, last part first; `start` what follows while nothing does.
+    # Members that must be there only lengthen `rest`: many of them are one sequence, not one inside the other.
+    rest: list[Form] = []
+    start: Form = EMPTY
+    needed_at: tuple[Form, int] | None = None
     for member, needed in reversed(members):
-        taken = Seq((member, rest))
-        after = Seq((COMMA, member, rest))
         if needed:
-            start, rest = taken, after
-        else:
-            start = either((taken, start)) if member.least < inf else start
-            rest = either((after, rest)) if member.least < inf else rest
-    return start
+            needed_at = member, len(rest)
+            rest += [member, COMMA]
+        elif member.least < inf:
+            start = start if needed_at is None else _begun(*needed_at, rest)
+            after = Seq(tuple(reversed(rest)))
+            start = either((Seq((member, after)), start))
+            rest = [either((Seq((COMMA, member, after)), after))]
+            needed_at = None
+            # Worked out from the inside: from the outside the recursion would be as deep as there are members.
+            _ = rest[0].tail, rest[0].most, start.tail, start.most
+    return start if needed_at is None else _begun(*needed_at, rest)
+
+
+def _begun(first: Form, length: int, rest: Sequence[Form]) -> Form:
+    return Seq((first, *reversed(rest[:length])))
 
 
 def list_of(first: Sequence[Form], item: Form, least: int, most: int | None) -> Form:
@@ -64,9 +87,7 @@ def list_of(first: Sequence[Form], item: Form, least: int, most: int | None) -> 
         fixed, most = fixed[:most], max(0, most - len(first))
     least = max(0, least - len(fixed))
     if fixed:
-        inner: Form = fixed[0]
-        for node in fixed[1:]:
-            inner = Seq((inner, COMMA, node))
+        inner: Form = Seq((fixed[0], *(part for node in fixed[1:] for part in (COMMA, node))))
         more = repeated(Seq((COMMA, item)), least, few(most))
         return Seq((Exactly("["), inner, more, Exactly("]")))
     if item.least == inf or most == 0:
@@ -83,6 +104,7 @@ def entries_of(value: Form, at_least_one: bool = False) -> Form:
     return Seq((Exactly("{"), inner if at_least_one else maybe(inner), Exactly("}")))
 
 
+@lru_cache
 def any_value(depth: int) -> Form:
     plain = (STRING, numbers(None, None), BOOLEAN, NULL)
     if not depth:

@@ -23,6 +23,7 @@ from thinkcap.core.scores import TOP, Scores, Unsure
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Ids, Message, Request, Sampling
 from thinkcap.engines.answers import ChatAnswer, ChatReply, read_answer, read_event
+from thinkcap.engines.background import run_in_background
 from thinkcap.engines.binding import bound, constraints, fitting, grammar
 from thinkcap.engines.calling import (
     begun,
@@ -119,7 +120,10 @@ class LlamaServer:
         A forced call is written by ids: over chat the server lets any text come before it, up to the cap.
         """
         if schema := forced_schema(request):
-            body = {**self._wishes(without_choice(request)), **held_to(schema, "json_schema")}
+            body = {
+                **self._wishes(without_choice(request)),
+                **await run_in_background(held_to, schema, "json_schema"),
+            }
             return await self._splicer.prompt(request, {**body, "forced": choice_of(request)["tool_choice"]})
         body = told_as_chat(request, self._speech)
         for name, value in without_choice(request).question.options.items():

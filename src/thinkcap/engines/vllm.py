@@ -18,6 +18,7 @@ from thinkcap.core.scores import TOP, Scores, Unsure
 from thinkcap.core.thinking import Delta
 from thinkcap.core.types import Ids, Message, Request, Sampling
 from thinkcap.engines.answers import CUT, ChatAnswer
+from thinkcap.engines.background import run_in_background
 from thinkcap.engines.binding import bound, constraints, fitting, grammar
 from thinkcap.engines.calling import (
     calls,
@@ -82,7 +83,7 @@ class VllmServer:
         """Written by ids as every pass; what was written in this turn is parsed once it is whole."""
         body = constraints(without_choice(request), _OPTIONS, self.card.model)
         if schema := forced_schema(request, _ARGUMENTS):
-            body["structured_outputs"] = held_to(schema, "json")
+            body["structured_outputs"] = await run_in_background(held_to, schema, "json")
         head, _ = await self._splicer.ids(replace(request, prefill=()))
         chat = {"model": self._model, "messages": list(map(dict, self._speech.turn_rules.merge(request.messages)))}
         arguments = {**self._speech.switches(request.mode, request.effort), "tools": request.question.tools}

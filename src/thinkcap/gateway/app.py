@@ -22,7 +22,7 @@ from thinkcap.gateway import replies
 from thinkcap.gateway.admission.limits import Slot
 from thinkcap.gateway.admission.quota import NO_LIMITS, Holder, Limits, Quota, Reserved
 from thinkcap.gateway.answering import job
-from thinkcap.gateway.answering.json_answers import held
+from thinkcap.gateway.answering.json_answers import check_forced_call, held
 from thinkcap.gateway.answering.relay import stage_of
 from thinkcap.gateway.answering.streaming import streamed
 from thinkcap.gateway.budget import bound_tokens
@@ -244,6 +244,7 @@ class Gateway:
             await response.whole(body, replies.header(about))
             return
         question = job.question_of(call, served.engine)
+        await check_forced_call(question, served.engine)
         cap, room = await job.fitted(question, served.engine, call.cap, bound)
         if cap != bound:
             choice = self._choice(call, served, forced, cap)

@@ -22,9 +22,13 @@ from thinkcap.core.engine import Engine
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.flow import Ask, First, Flow, ask, wrapped
 from thinkcap.core.types import NOTHING, Answer, Completion, Question, Request, Span
+from thinkcap.engines.background import run_in_background
 from thinkcap.engines.binding import GRAMMAR
+from thinkcap.engines.calling import forced_schema, held_to
 from thinkcap.engines.grammar import Exactly, Form, gbnf, lead, longest, remainder, shortest, within
-from thinkcap.engines.json_schema import response_form, schema_form, written
+from thinkcap.engines.json_limits import Work
+from thinkcap.engines.json_scalars import written
+from thinkcap.engines.json_schema import response_form, schema_form
 from thinkcap.gateway.answering.json_draft import Draft, narrowed, settled, value_of
 from thinkcap.gateway.refusal import Refusal
 from thinkcap.model import bundled_fingerprint
@@ -33,6 +37,8 @@ _VALUES = 16
 """Bytes beyond the shortest end, so that what is still to be said when the cap comes near can be said."""
 _DRAFT_VALUES = 12
 """Tokens beyond those of the shortest JSON that are kept from a draft."""
+_NARROWED_PARTS = 1000
+"""Of a narrowed schema: its form is made while other requests wait."""
 _BREAK = "\n"
 _ONE_ANSWER = {"type": "object", "properties": {"answer": {}}, "required": ["answer"]}
 """What a draft is written into where an object is asked for and nobody says of what."""
@@ -50,6 +56,8 @@ class Held:
     """The model answers in its own words first."""
     tokens: int
     """What the shortest JSON costs after a draft."""
+    grammar: str
+    """The form as servers read it."""
 
     def direct(self, flow: Flow, cap: int) -> Flow:
         """The flow with its answer passes held to the form and closed; its thinking passes leave room for that."""
@@ -87,12 +95,18 @@ class Held:
             found = yield from ask(self._request(question, said, text[:-1], Exactly(text[-1]), cap))
             if found.tokens:
                 return Answer(text, "json", found, notes={**notes, "json_whole": True})
-        form = self.form if settled(schema) else schema_form(schema)
-        begun, form = lead(form)
+        begun, form = lead(self.form if settled(schema) else self.narrowed_form(schema))
         request = self._request(question, said, begun, form, cap)
         whole, final, closed = yield from _closed(form, request)
         text = begun + (whole.answer or "")
         return _told(Answer(text, "json", whole, notes=notes), {id(whole): (final, closed)})
+
+    def narrowed_form(self, schema: Any) -> Form:
+        """The form of a narrowed schema; the form of the whole one if references make the other too large."""
+        try:
+            return schema_form(schema, root=self.schema, work=Work(_NARROWED_PARTS))
+        except Unsupported:
+            return self.form
 
     def _request(self, question: Question, said: str, begun: str, form: Form, cap: int) -> Request:
         return Request(
@@ -107,7 +121,7 @@ class Held:
     def _bound(self, request: Request, need: int) -> Request:
         if not request.final:
             return replace(request, keep=max(request.keep, need))
-        question = replace(request.question, format=_grammar(self.form))
+        question = replace(request.question, format={"type": GRAMMAR, "grammar": self.grammar})
         return replace(request, question=question, budget=max(request.budget, need))
 
 
@@ -116,11 +130,12 @@ async def held(question: Question, engine: Engine, way: str | None) -> Held | No
     if question.format is None or engine.card.transport != "ids":
         return None
     try:
-        form = response_form(question.format)
+        found = await run_in_background(_compile, question.format)
     except Unsupported as err:
         raise Refusal(str(err), code="unsupported_schema", param="response_format") from err
-    if form is None:
+    if found is None:
         return None
+    form, grammar, text = found
     draft = way == "drafted" or (
         way is None and engine.card.fingerprint == bundled_fingerprint() and not question.options.get("logprobs")
     )
@@ -130,9 +145,36 @@ async def held(question: Question, engine: Engine, way: str | None) -> Held | No
     tokens = 0
     if draft:
         plain = replace(question, format=None, options={})
-        text = _BREAK + shortest(form)
-        tokens = (await engine.prompt(Request(plain, "nothink", 1, stage="measure", prefill=(text,)))).forced
-    return Held(form, schema, draft, tokens)
+        begun = (_BREAK + text,)
+        tokens = (await engine.prompt(Request(plain, "nothink", 1, stage="measure", prefill=begun))).forced
+    return Held(form, schema, draft, tokens, grammar)
+
+
+async def check_forced_call(question: Question, engine: Engine) -> None:
+    """Return a 400 before anything is generated if a call that the caller forces cannot be enforced."""
+    if not question.tools or engine.card.transport != "ids":
+        return
+    try:
+        await run_in_background(_compile_call, Request(question, "nothink", 1, stage="measure", final=True))
+    except Unsupported as err:
+        raise Refusal(str(err), code="unsupported_schema", param="tools") from err
+
+
+def _compile(wanted: Mapping[str, Any]) -> tuple[Form, str, str] | None:
+    """The form of a response format, its grammar, and its shortest text."""
+    form = response_form(wanted)
+    try:
+        return None if form is None else (form, gbnf(form), shortest(form))
+    except RecursionError:
+        raise Unsupported(
+            "the JSON schema has too many parts one inside the other; ask for fewer fields"
+        ) from None
+
+
+def _compile_call(request: Request) -> None:
+    schema = forced_schema(request)
+    if schema is not None:
+        held_to(schema, "json")
 
 
 def _closed(form: Form, request: Request) -> Generator[Ask, Any, tuple[Completion, Completion, bool]]:

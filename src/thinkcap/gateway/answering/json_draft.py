@@ -13,21 +13,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from thinkcap.core.errors import Unsupported
 from thinkcap.core.types import Kind
-from thinkcap.engines.grammar import complete
-from thinkcap.engines.json_schema import schema_form, written
+from thinkcap.engines.grammar import Form, complete
+from thinkcap.engines.json_limits import Work
+from thinkcap.engines.json_refs import resolve_ref
+from thinkcap.engines.json_scalars import written
+from thinkcap.engines.json_schema import schema_form
 from thinkcap.grading import extract
 
 _WORKING = re.compile(r"reason|expla|think|thought|work|step|rationale|analy|why|how", re.IGNORECASE)
 """Names of properties that ask how the answer was come by, not what it is."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d++(?:\.\d++)?(?![\w.]*\d)")
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
-_DEPTH = 8
+_MOST_WORK = 3000
+"""Parts of the schema and pieces of values that are looked at; what is left over is the model's to write."""
+_CHARACTERS_PER_PART = 8
+_MOST_NUMBERS = 32
+"""Numbers of the draft that are tried for a part, the last ones."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,12 @@ class Draft:
     def lines(self) -> tuple[str, ...]:
         return tuple(line for raw in self.text.splitlines() if (line := raw.strip()))
 
+    @cached_property
+    def numbers(self) -> tuple[int | float, ...]:
+        """The numbers it names, the last ones, each where it stands last."""
+        found = dict.fromkeys(n for n in reversed(_NUMBER.findall(self.text)) if not _zeros(n))
+        return tuple(json.loads(n) for n in [*found][:_MOST_NUMBERS])
+
     @property
     def working(self) -> tuple[str, ...]:
         """The lines before the one that states the answer, or that one where it stands alone."""
@@ -71,16 +84,21 @@ def narrowed(schema: Any, draft: Draft) -> Any:
     return _Narrowing(schema, draft).of(schema, "", ())
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Narrowing:
     root: Any
     draft: Draft
+    work: Work = field(default_factory=lambda: Work(_MOST_WORK))
+    forms: dict[int, Form | None] = field(default_factory=dict)
 
     def of(self, schema: Any, name: str, refs: tuple[str, ...]) -> Any:
-        if not isinstance(schema, Mapping) or "const" in schema or len(refs) > _DEPTH:
+        self.work.left -= 1
+        if not isinstance(schema, Mapping) or "const" in schema or self.work.left < 0:
             return schema
-        if isinstance(schema.get("$ref"), str):
-            return self.of(self._target(schema["$ref"]), name, (*refs, schema["$ref"]))
+        ref = schema.get("$ref")
+        if isinstance(ref, str):
+            # What holds itself has its answer outside; another inside would only repeat it.
+            return schema if ref in refs else self.of(resolve_ref(self.root, ref, "$"), name, (*refs, ref))
         options = schema.get("anyOf") or schema.get("oneOf")
         if options:
             tries = [self.of(option, name, refs) for option in options]
@@ -105,7 +123,7 @@ class _Narrowing:
         lists: list[list[Any]] = []
         if isinstance(items, Mapping) and items.get("type") == "string" and "enum" not in items:
             lines = [*(self.draft.working if _WORKING.search(name) else self.draft.answers[:1])]
-            lists.append(lines[: schema.get("maxItems", len(lines))])
+            lists.append(lines[: int(schema.get("maxItems", len(lines)))])
         if settled(item):
             lists.append([value_of(item)])
         numbers = [json.loads(n) for n in dict.fromkeys(_NUMBER.findall(self.draft.text)) if not _zeros(n)]
@@ -136,7 +154,7 @@ class _Narrowing:
         if "string" in kinds:
             yield from answers
         if numeric:
-            yield from (json.loads(n) for n in reversed(_NUMBER.findall(self.draft.text)) if not _zeros(n))
+            yield from self.draft.numbers
 
     def _chosen(self, values: Sequence[Any]) -> Iterator[Any]:
         """The value that is the answer, else the one the draft names last."""
@@ -151,19 +169,17 @@ class _Narrowing:
             yield values[max(named, key=lambda i: (places[i], len(values[i])))]
 
     def _fits(self, value: Any, schema: Mapping[str, Any]) -> bool:
-        defs = {
-            k: self.root[k] for k in ("$defs", "definitions") if isinstance(self.root, Mapping) and k in self.root
-        }
-        try:
-            return complete(schema_form({**defs, **schema}), written(value))
-        except Unsupported:
+        text = written(value)
+        self.work.left -= 1 + len(text) // _CHARACTERS_PER_PART
+        if self.work.left < 0:
             return False
-
-    def _target(self, ref: str) -> Any:
-        found = self.root
-        for step in ref.removeprefix("#").split("/")[1:]:
-            found = found[step.replace("~1", "/").replace("~0", "~")]
-        return found
+        if id(schema) not in self.forms:
+            try:
+                self.forms[id(schema)] = schema_form(schema, root=self.root, work=self.work)
+            except Unsupported:
+                self.forms[id(schema)] = None
+        form = self.forms[id(schema)]
+        return form is not None and complete(form, text)
 
 
 def settled(schema: Any) -> bool:
@@ -188,7 +204,8 @@ def _said(value: Any) -> str:
 
 
 def _last(text: str, word: str) -> int:
-    found = list(re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text)) if word else []
+    # Most words of a long list are not in the text, and finding that out must cost little.
+    found = list(re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text)) if word and word in text else []
     return found[-1].start() if found else -1
 
 
