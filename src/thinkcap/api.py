@@ -118,11 +118,11 @@ async def ask_async(
             engine = await stack.enter_async_context(opened(model, options, how, tell or silent))
         else:
             engine = model
-        spec = named or _best(model, engine, kind, cap)
-        flow = spec.bind(engine.card.spoken(PROMPTS))(asked, cap)
+        spec, budget = (named, cap) if named else _best(model, engine, kind, cap)
+        flow = spec.bind(engine.card.spoken(PROMPTS))(asked, budget)
         async with Grader() as grader:
             run: Run | None = None
-            pieces = stream(flow, engine, judge=grader.same, cap=cap, sampling=sampling or Sampling())
+            pieces = stream(flow, engine, judge=grader.same, cap=budget, sampling=sampling or Sampling())
             async for piece in pieces:
                 if isinstance(piece, Run):
                     run = piece
@@ -134,12 +134,14 @@ async def ask_async(
     return Reply(text_of(run), found, run, spec.label, cause, caveat)
 
 
-def _best(model: str | Engine, engine: Engine, kind: Kind | None, cap: int) -> PolicySpec:
+def _best(model: str | Engine, engine: Engine, kind: Kind | None, cap: int) -> tuple[PolicySpec, int]:
+    """The policy of the model's profile, and what it may spend of the cap."""
     from thinkcap.calibrate.choice import chosen
     from thinkcap.calibrate.profile import profile_of
 
     profile = profile_of(model) if isinstance(model, str) else None
-    return chosen(cap, kind, engine.card, profile)[0]
+    found = chosen(cap, kind, engine.card, profile)
+    return found.spec, found.budget
 
 
 def _found(asked: Question, answer: Answer) -> str | None:

@@ -1,6 +1,7 @@
 """A profile says what the rows say, survives its file, and refuses what a gateway cannot run."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_every_cap_gets_the_policy_with_the_best_lower_bound(folder: Path) -> None:
-    profile = calibrate(folder)
+    profile = calibrate(folder).profile
     small, large = profile.rules
     assert (small.at_least, small.policy.label) == (64, "nothink")
     assert small.evidence["lower_bound"] == round(wilson(60, 100).low or 0, 4)
@@ -85,7 +86,7 @@ def test_a_large_study_needs_no_leave_to_be_read(folder: Path, monkeypatch: pyte
     monkeypatch.setattr("thinkcap.logs.formats.study.unpacked", lambda *_: 3 << 30)
     with pytest.raises(DataError, match="--memory"):
         read([folder])
-    assert calibrate(folder).rules
+    assert calibrate(folder).profile.rules
     assert load([folder]).records.arms
 
 
@@ -93,7 +94,7 @@ def test_equal_bounds_go_to_the_cheaper_policy(tmp_path: Path) -> None:
     rows = [row("t", n, policy, 64, n < 50) for policy in ("close", "nothink") for n in range(100)]
     write_parquet(rows, tmp_path / "rows.parquet")
     write_summary(summarise(tmp_path / "rows.parquet", {}), tmp_path / "summary.json")
-    assert calibrate(tmp_path).rules[0].policy.label == "nothink"
+    assert calibrate(tmp_path).profile.rules[0].policy.label == "nothink"
 
 
 def test_a_policy_that_a_comparison_shows_to_be_worse_is_out(tmp_path: Path) -> None:
@@ -103,7 +104,45 @@ def test_a_policy_that_a_comparison_shows_to_be_worse_is_out(tmp_path: Path) -> 
     write_parquet(rows, tmp_path / "rows.parquet")
     write_summary(summarise(tmp_path / "rows.parquet", {}), tmp_path / "summary.json")
     assert (wilson(330, 400).low or 0) > (wilson(80, 100).low or 0)
-    assert calibrate(tmp_path).rules[0].policy.label == "split"
+    assert calibrate(tmp_path).profile.rules[0].policy.label == "split"
+
+
+def write_study(folder: Path, rows: list[Row]) -> Path:
+    write_parquet(rows, folder / "rows.parquet")
+    write_summary(summarise(folder / "rows.parquet", {}), folder / "summary.json")
+    return folder
+
+
+def test_a_larger_cap_never_gets_less_than_a_smaller_budget_gives(tmp_path: Path) -> None:
+    measured = {("nothink", 80): 48, ("split", 224): 55, ("gate", 304): 45, ("close", 304): 44, ("split", 416): 57}
+    rows = [row("t", n, *way, n < right) for way, right in measured.items() for n in range(60)]
+    write_study(tmp_path, rows)
+    profile = calibrate(tmp_path).profile
+    assert [(r.at_least, r.policy.label, r.budget) for r in profile.rules] == [
+        (224, "split", None),
+        (304, "split", 224),
+        (416, "split", None),
+    ]
+    assert Profile.from_mapping(tomllib.loads(profile.to_toml())) == profile
+
+
+def test_the_choice_without_an_answer_type_has_a_budget_of_its_own(tmp_path: Path) -> None:
+    measured = {("split", 128): 40, ("close", 256): 30, ("gate", 256): 50}
+    rows = [row("t", n, *way, n < right) for way, right in measured.items() for n in range(60)]
+    rule = calibrate(write_study(tmp_path, rows)).profile.rules[-1]
+    assert (rule.policy.label, rule.budget) == ("gate", None)
+    assert (rule.otherwise, rule.otherwise_budget) == (PolicySpec("split"), 128)
+
+
+def test_a_policy_measured_on_other_questions_is_named(tmp_path: Path) -> None:
+    rows = [row("t", n, policy, 64, n < 50) for policy in ("close", "nothink") for n in range(100)]
+    rows += [row("t", n, "split", 64, True) for n in range(100, 160)]
+    write_study(tmp_path, rows)
+    path = tmp_path / "p.toml"
+    result = CliRunner().invoke(command, [str(tmp_path), "-o", str(path)])
+    assert result.exit_code == 0, result.output
+    assert "not considered: split@64 was measured on other questions (0 of these 100)" in result.output
+    assert Profile.from_file(path).rules[0].policy.label == "nothink"
 
 
 def test_a_study_that_cannot_say_when_thinking_pays_is_refused(tmp_path: Path) -> None:
@@ -121,11 +160,11 @@ def test_what_a_study_measures_by_default_can_be_calibrated() -> None:
 
 
 def test_a_profile_says_where_it_may_be_worse_than_none(folder: Path, tmp_path: Path) -> None:
-    assert calibrate(folder).doubts() == ()
+    assert calibrate(folder).profile.doubts() == ()
     rows = [row("t", n, policy, 64, n < 50) for policy in ("split", "nothink") for n in range(100)]
     write_parquet(rows, tmp_path / "rows.parquet")
     write_summary(summarise(tmp_path / "rows.parquet", {}), tmp_path / "summary.json")
-    (unknown,) = calibrate(tmp_path).doubts()
+    (unknown,) = calibrate(tmp_path).profile.doubts()
     assert "did not measure close" in unknown
     assert "at caps 64" in unknown
     written = {"model": "m", "cap": [{"at_least": 9, "policy": "think"}]}
@@ -134,7 +173,7 @@ def test_a_profile_says_where_it_may_be_worse_than_none(folder: Path, tmp_path: 
 
 
 def test_a_profile_survives_its_file_and_an_edit(folder: Path, tmp_path: Path) -> None:
-    profile = calibrate(folder)
+    profile = calibrate(folder).profile
     path = tmp_path / "p.toml"
     result = CliRunner().invoke(command, [str(folder), "-o", str(path)])
     assert result.exit_code == 0, result.output
@@ -147,14 +186,14 @@ def test_a_profile_survives_its_file_and_an_edit(folder: Path, tmp_path: Path) -
 
 
 def test_caps_between_and_below_the_grid(folder: Path) -> None:
-    profile = calibrate(folder)
+    profile = calibrate(folder).profile
     assert profile.rule(63) is None
     assert profile.rule(511) is profile.rules[0]
     assert profile.rule(10**6) is profile.rules[1]
 
 
 def test_tasks_can_be_chosen_and_are_checked(folder: Path) -> None:
-    assert calibrate(folder, tasks=["easy"]).rules[0].evidence["n"] == 50
+    assert calibrate(folder, tasks=["easy"]).profile.rules[0].evidence["n"] == 50
     with pytest.raises(ConfigError, match="did you mean 'easy'"):
         calibrate(folder, tasks=["easi"])
 
@@ -176,6 +215,8 @@ def test_a_damaged_run_is_refused(folder: Path) -> None:
         ('model = "m"\n[[cap]]\nat_least = 5\npolicy = "placebo"', "second question"),
         ('model = "m"\n[[cap]]\nat_least = 5\npolicy = "vote"\notherwise = "gate"', "needs an answer kind"),
         ('model = "m"\n[[cap]]\nat_least = 9\npolicy = "close"\n[[cap]]\nat_least = 5\npolicy = "close"', "grow"),
+        ('model = "m"\n[[cap]]\nat_least = 5\npolicy = "close"\nbudget = 0', "budget"),
+        ('model = "m"\n[[cap]]\nat_least = 5\npolicy = "close"\notherwise_budget = 4', "add `otherwise`"),
         ("model = ", "not TOML"),
     ],
 )

@@ -145,6 +145,7 @@ def test_json_is_plain_and_stable(found: Diagnosis) -> None:
         "cuts",
         "modal",
         "advice",
+        "not_advised",
         "refused",
         "findings",
         "repeats",
@@ -160,7 +161,7 @@ def test_json_is_plain_and_stable(found: Diagnosis) -> None:
     assert page["version"] == 2
     keys = "model task first second matched_by n only_first only_second difference p p_holm"
     assert {" ".join(c) for c in page["comparisons"]} == {keys}
-    assert {" ".join(a) for a in page["advice"]} == {"model task cap policy accuracy lower_bound tokens"}
+    assert {" ".join(a) for a in page["advice"]} == {"model task cap policy accuracy lower_bound tokens n group"}
     assert page["findings"][0]["budgets"][0]["tax"]["think"]["alpha_c"] > 0.9
     assert len(page["findings"][0]["lengths"]["curve"]["share"]) <= 200
 

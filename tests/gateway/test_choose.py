@@ -95,6 +95,18 @@ def test_a_profile_is_used_and_named_in_the_answer() -> None:
         assert found["stages"][0]["budget"] == 50
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_policy_measured_with_fewer_tokens_spends_at_most_those(stream: bool) -> None:
+    entry = {"at_least": 304, "policy": "split", "budget": 224}
+    profile = Profile.from_mapping({"model": "m", "cap": [{"at_least": 64, "policy": "nothink"}, entry]})
+    engine = ScriptedEngine(lambda prompt: "word " * 1000)
+    with gateway_running(Models([Served("m", engine, profile)])) as (address, _):
+        body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "max_tokens": 400, "stream": stream}
+        reply = Client(address).post("/v1/chat/completions", json=body)
+    assert "policy=split; chosen_by=profile; cap=224" in reply.headers["x-thinkcap"]
+    assert 0 < sum(request.budget for request in engine.requests) <= 224
+
+
 async def test_a_profile_of_other_weights_is_refused_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     path.write_text('model = "m"\nfingerprint = "other"\n[[cap]]\nat_least = 1\npolicy = "nothink"\n')

@@ -129,6 +129,30 @@ def test_advice_counts_smaller_caps_and_leaves_out_controls() -> None:
     assert [(a.cap, a.policy) for a in said.advice] == [(144, "iris@144"), (416, "iris@144")]
 
 
+def test_advice_leaves_out_and_names_who_overspends_or_answered_other_questions() -> None:
+    n = 200
+    own = [
+        made("nothink", 512, np.arange(n) < 95, np.full(n, 100), np.ones(n, bool)),
+        made("close", 512, np.arange(n) < 80, np.full(n, 100), np.ones(n, bool)),
+    ]
+    over = made("town", 512, np.arange(n) < 150, np.full(n, 690), np.ones(n, bool))
+    other = made("iris", 512, np.arange(500) < 400, np.full(500, 100), np.ones(500, bool), file="other")
+    other = replace(other, question=np.arange(n, n + 500), content=np.arange(1000, 1500).astype(np.uint64))
+    alone = say(diagnose(Records(tuple(own)), draws=0))
+    for arms in ([*own, over, other], [other, over, *own]):
+        found = diagnose(Records(tuple(arms)), draws=0)
+        said = say(found)
+        assert said.advice == alone.advice
+        assert [a.policy for a in said.advice] == ["nothink@512"]
+        assert [(a.policy, a.why) for a in said.not_advised] == [
+            ("iris@512", "other questions"),
+            ("town@512", "over budget"),
+        ]
+        text = " ".join(as_text(found).split())
+        assert "Not considered: town@512 exceeded its budget on 200 of 200 answers (at most 690 tokens)." in text
+        assert "Not considered: iris@512 was measured on other questions (0 of these 200)." in text
+
+
 def test_eight_null_budgets_are_no_finding() -> None:
     """Two equal modes at eight caps: after Holm hardly any study may call one better (27 % did before)."""
     loud = 0

@@ -38,6 +38,8 @@ class CapEntry:
     sure: Annotated[float, Meta(gt=0, le=1, description="a chance")] | None = None
     """With an allocator: the chance with which the budget it gives must suffice."""
     evidence: Mapping[str, Any] = EMPTY
+    budget: Annotated[int, Meta(ge=1, description="a number of tokens")] | None = None
+    """Most tokens to spend if the cap is larger: the budget it was measured with."""
 
 
 _PLAIN = (CapEntry(1, "nothink"), CapEntry(256, "stop", "stop"))

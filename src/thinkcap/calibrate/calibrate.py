@@ -1,89 +1,45 @@
 """From a finished study to a profile: a policy for every cap that was measured.
 
-Runs meet in `diagnose/pairs`, here as everywhere: a policy that a comparison of the study shows to be clearly
-worse than another at its cap is out. Of the rest the one whose accuracy has the best lower bound wins, not the one
-with the best accuracy: among many policies on few questions the best-looking one is often lucky. Equal bounds go
-to the policy that spends less.
+`statistics.choice` chooses, as it does for the advice of a diagnosis: among policies measured on the same
+questions and within their budgets, the one whose accuracy has the best lower bound. A policy measured at a smaller
+budget is a candidate at every larger one, where it runs with the smaller budget.
 
 A policy that the cap can leave without an answer is no candidate. Where nothing is left to weigh against answering
 at once, the study cannot say whether thinking pays, and the cap gets no rule: the gateway's default serves it.
 
-    profile = calibrate(Path("runs/mine"))
-    Path("profile.toml").write_text(profile.to_toml())
+    found = calibrate(Path("runs/mine"))
+    Path("profile.toml").write_text(found.profile.to_toml())
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-
-import numpy as np
 
 from thinkcap.allocate.file import Allocation
 from thinkcap.calibrate.profile import RIVAL, CapRule, Profile
 from thinkcap.core.errors import ConfigError, DataError
 from thinkcap.core.names import nearest
-from thinkcap.diagnose.pairs import Comparison, compare
+from thinkcap.diagnose.candidates import make_candidates
 from thinkcap.diagnose.runs import configurations
 from thinkcap.diagnose.summary import load_summary
 from thinkcap.logs import Arm, read
 from thinkcap.policies.registry import PolicySpec, facts, parse, wants_other
-from thinkcap.statistics.arrays import distinct
-from thinkcap.statistics.clusters import repeated
-from thinkcap.statistics.precision import accuracy
+from thinkcap.statistics.choice import Exclusion, QuestionGroup, Scored, recommend
 from thinkcap.study.columns import MOST_BYTES
 
 
 @dataclass(frozen=True)
-class _Way:
-    """One policy at one cap, over all tasks and seeds."""
-
-    spec: PolicySpec
-    arms: Sequence[Arm]
-    level: float
-
-    @property
-    def name(self) -> str:
-        return self.arms[0].name
-
-    @property
-    def n(self) -> int:
-        return sum(arm.n for arm in self.arms)
-
-    @property
-    def tokens(self) -> float:
-        return sum(int(arm.lengths.sum()) for arm in self.arms) / self.n
-
-    @property
-    def right(self) -> int:
-        return sum(int(arm.right.sum()) for arm in self.arms)
-
-    @property
-    def low(self) -> float:
-        """Of all tasks together; answers of several seeds to one question stay together."""
-        right = np.concatenate([arm.right for arm in self.arms])
-        codes = [np.full(arm.n, at, dtype=np.int64) for at, arm in enumerate(self.arms)]
-        asked = distinct([np.concatenate(codes), np.concatenate([arm.question for arm in self.arms])])[1]
-        return accuracy(right, repeated(asked), self.level).low or 0.0
-
-    def evidence(self) -> dict[str, Any]:
-        stages = max((arm.stages for arm in self.arms), key=lambda s: s.told)
-        budgets = {"probe": stages.first, "think": stages.think, "answer": stages.answer}
-        granted = {stage: budget for stage, budget in budgets.items() if budget}
-        return {
-            "accuracy": round(self.right / self.n, 4),
-            "lower_bound": round(self.low, 4),
-            "n": self.n,
-            "tokens": round(self.tokens, 1),
-            # Write one of these into the policy to fix it; a vote has none.
-            **({"stages": granted} if granted else {}),
-        }
+class StudyProfile:
+    profile: Profile
+    excluded: tuple[Exclusion, ...]
+    """Configurations that the profile could not choose."""
 
 
-def calibrate(folder: Path, *, tasks: Sequence[str] = (), level: float = 0.95) -> Profile:
+def calibrate(folder: Path, *, tasks: Sequence[str] = (), level: float = 0.95) -> StudyProfile:
     """`tasks` narrows to questions like those the gateway will see; none means all of the study."""
     if not 0.5 <= level < 1:
         raise ConfigError(f"level is {level}; wanted a confidence from 0.5 to below 1, such as 0.95")
@@ -93,23 +49,18 @@ def calibrate(folder: Path, *, tasks: Sequence[str] = (), level: float = 0.95) -
     for task in tasks:
         if task not in known:
             raise ConfigError(f"the study has no task '{task}'{nearest(task, known)}")
-    # One family, that of the whole study, whatever part of it is asked for: so every p is the one diagnose prints.
-    made = [c for c in compare(found).made if c.clear and c.task in (tasks or known)]
-    caps: dict[int, dict[str, list[Arm]]] = {}
+    measured: dict[str, list[Arm]] = {}
     for arm in (configuration.arm for configuration in found):
         if arm.budget is not None and arm.task in (tasks or known) and _servable(parse(arm.method)):
-            caps.setdefault(arm.budget, {}).setdefault(arm.method, []).append(arm)
-    rules = []
-    for cap, arms in sorted(caps.items()):
-        ways = [_Way(parse(method), same, level) for method, same in arms.items()]
-        if any(facts(way.spec).then for way in ways):
-            rules.append(_rule(cap, ways, made))
+            measured.setdefault(arm.name, []).append(arm)
+    recommended = recommend(make_candidates(measured.values()), level)
+    rules = _rules(recommended.groups[0], measured) if recommended.groups else []
     if not rules:
         raise DataError(
-            f"'{folder}' measured no policy that thinks and is sure to answer, so it cannot say when thinking "
-            f"pays; run the study with --policy nothink,think,close,split"
+            f"'{folder}' measured no policy that thinks, is sure to answer and keeps its budget, so it cannot say "
+            f"when thinking pays; run the study with --policy nothink,think,close,split"
         )
-    return _profile(rules, summary, folder, level)
+    return StudyProfile(_profile(rules, summary, folder, level), recommended.excluded)
 
 
 def calibrate_auto(
@@ -134,7 +85,7 @@ def calibrate_auto(
             "n": measured.n,
             "tokens": round(float(outcome.tokens.mean()), 1),
         }
-        rules.append(CapRule(choice.cap, auto, None, evidence))
+        rules.append(CapRule(choice.cap, auto, evidence=evidence))
     profile = _profile(rules, load_summary(folder), folder, level)
     source = {"model": profile.model, "study": profile.study, "prompts": profile.prompts}
     return profile, found.allocation(source)
@@ -151,27 +102,49 @@ def _servable(spec: PolicySpec) -> bool:
     return not wants_other(spec) and not facts(spec).may_be_empty
 
 
-def _rule(cap: int, ways: Sequence[_Way], clear: Iterable[Comparison]) -> CapRule:
-    best = _surest(ways, clear)
-    evidence = best.evidence()
-    for way in ways:
-        if way.spec == PolicySpec(RIVAL):
-            evidence[f"{RIVAL}_lower_bound"] = round(way.low, 4)
-    free = [way for way in ways if not facts(way.spec).needs_kind]
-    if best in free or not free:
-        return CapRule(cap, best.spec, None, evidence)
-    otherwise = _surest(free, clear)
-    evidence["otherwise_lower_bound"] = round(otherwise.low, 4)
-    return CapRule(cap, best.spec, otherwise.spec, evidence)
+def _rules(group: QuestionGroup, measured: Mapping[str, Sequence[Arm]]) -> list[CapRule]:
+    """For every budget from the first at which a policy that thinks was measured."""
+    specs = {one.method: parse(one.method) for one in group.scored}
+    thinking = [one.budget for one in group.scored if facts(specs[one.method]).then]
+    free = {choice.budget: choice for choice in group.choose(_without_kind(specs))}
+    rival = {one.budget: one for one in group.scored if specs[one.method] == PolicySpec(RIVAL)}
+    rules = []
+    otherwise = None
+    for choice in group.choose():
+        cap, best = choice.budget, group.widen(choice)
+        otherwise = free.get(cap, otherwise)
+        if not thinking or cap < min(thinking):
+            continue
+        evidence = _evidence(best, measured[best.name])
+        if cap in rival:
+            evidence[f"{RIVAL}_lower_bound"] = round(rival[cap].lower_bound, 4)
+        rule = CapRule(cap, specs[best.method], None, _smaller(best, cap), evidence=evidence)
+        if facts(rule.policy).needs_kind and otherwise is not None:
+            other = group.widen(otherwise)
+            evidence["otherwise_lower_bound"] = round(other.lower_bound, 4)
+            rule = replace(rule, otherwise=specs[other.method], otherwise_budget=_smaller(other, cap))
+        rules.append(rule)
+    return rules
 
 
-def _surest(ways: Sequence[_Way], clear: Iterable[Comparison]) -> _Way:
-    names = {way.name for way in ways}
-    better = {
-        (c.first, c.second) if c.difference > 0 else (c.second, c.first)
-        for c in clear
-        if names >= {c.first, c.second}
+def _without_kind(specs: Mapping[str, PolicySpec]) -> list[str]:
+    return [method for method, spec in specs.items() if not facts(spec).needs_kind]
+
+
+def _smaller(chosen: Scored, cap: int) -> int | None:
+    """The budget to run it with, if that is not the cap itself."""
+    return chosen.budget if chosen.budget < cap else None
+
+
+def _evidence(chosen: Scored, arms: Sequence[Arm]) -> dict[str, Any]:
+    stages = max((arm.stages for arm in arms), key=lambda s: s.told)
+    budgets = {"probe": stages.first, "think": stages.think, "answer": stages.answer}
+    granted = {stage: budget for stage, budget in budgets.items() if budget}
+    return {
+        "accuracy": round(chosen.accuracy, 4),
+        "lower_bound": round(chosen.lower_bound, 4),
+        "n": chosen.n,
+        **({} if chosen.mean_cost is None else {"tokens": round(chosen.mean_cost, 1)}),
+        # Write one of these into the policy to fix it; a vote has none.
+        **({"stages": granted} if granted else {}),
     }
-    # Worse on one task and better on another is not worse.
-    worse = {second for first, second in better if (second, first) not in better}
-    return max((w for w in ways if w.name not in worse or worse == names), key=lambda w: (w.low, -w.tokens))

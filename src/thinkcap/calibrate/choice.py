@@ -5,13 +5,13 @@ which keeps a share of the cap for the answer. A model that cannot be kept from 
 that has no thinking mode of its own is asked nothing about it; a server that cannot continue an assistant's
 turn gets `iris` in place of `close`.
 
-    spec, by = chosen(512, None, engine.card, profile)
-    spec.label, by                                                   # 'close', 'default'
+    found = chosen(512, None, engine.card, profile)
+    found.spec.label, found.by, found.budget                         # 'close', 'default', 512
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from thinkcap.calibrate.profile import Profile
 from thinkcap.core.engine import EngineCard
@@ -22,16 +22,23 @@ THRESHOLD = 256
 _NOTHINK, _CLOSE, _IRIS = PolicySpec("nothink"), PolicySpec("close"), PolicySpec("iris")
 
 
+class ServedPolicy(NamedTuple):
+    spec: PolicySpec
+    by: Literal["profile", "default"]
+    budget: int
+    """What it may spend: the cap, or less if the profile says that it was measured with less."""
+
+
 def chosen(
     cap: int, kind: Kind | None, card: EngineCard, profile: Profile | None, threshold: int = THRESHOLD
-) -> tuple[PolicySpec, Literal["profile", "default"]]:
+) -> ServedPolicy:
     rule = profile.rule(cap) if profile else None
     if rule is not None:
         if kind is not None or not facts(rule.policy).needs_kind:
-            return rule.policy, "profile"
+            return ServedPolicy(rule.policy, "profile", min(cap, rule.budget or cap))
         if rule.otherwise is not None:
-            return rule.otherwise, "profile"
-    return _default(cap, card, threshold), "default"
+            return ServedPolicy(rule.otherwise, "profile", min(cap, rule.otherwise_budget or cap))
+    return ServedPolicy(_default(cap, card, threshold), "default", cap)
 
 
 def _default(cap: int, card: EngineCard, threshold: int) -> PolicySpec:

@@ -11,8 +11,13 @@
     policy = "iris(first=96)"
     otherwise = "close"          # for requests that declare no answer kind, where the policy needs one
 
-Keys a study adds (does, accuracy, lower_bound, close_lower_bound, n, tokens, stages) say why; the gateway reads
-only the three above.
+    [[cap]]
+    at_least = 768
+    policy = "split"
+    budget = 512                 # the policy was measured with 512 tokens and spends at most these
+
+`otherwise_budget` is the same for `otherwise`. Keys a study adds (does, accuracy, lower_bound, close_lower_bound,
+n, tokens, stages) give its reasons; the gateway ignores them.
 """
 
 from __future__ import annotations
@@ -44,6 +49,7 @@ def _policy(value: Any) -> PolicySpec:
 
 
 ByName = Annotated[PolicySpec, Read(_policy, "a policy by name")]
+_Budget = Annotated[int, Meta(ge=1, description="a number of tokens")]
 _REASONS = (
     *("does", "accuracy", "lower_bound", f"{RIVAL}_lower_bound", "otherwise_lower_bound", "n", "tokens", "stages"),
 )
@@ -57,6 +63,9 @@ class CapRule:
     at_least: Annotated[int, Meta(ge=1, description="a number of tokens")]
     policy: ByName
     otherwise: ByName | None = None
+    budget: _Budget | None = None
+    """Most tokens that the policy may spend if the cap is larger: the budget it was measured with."""
+    otherwise_budget: _Budget | None = None
     evidence: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
@@ -68,6 +77,10 @@ class CapRule:
         if self.otherwise is not None and facts(self.otherwise).needs_kind:
             raise ConfigError(
                 f"otherwise = '{self.otherwise.label}' needs an answer kind itself; wanted one that does not"
+            )
+        if self.otherwise is None and self.otherwise_budget is not None:
+            raise ConfigError(
+                f"otherwise_budget = {self.otherwise_budget} needs a policy; add `otherwise`, or leave it out"
             )
 
 
@@ -153,12 +166,17 @@ class Profile:
         lines = [
             "# Which policy the gateway uses from which cap on; edit freely.",
             "# A cap between two entries takes the lower one's policy; below the first, no thinking.",
+            "# A policy with a `budget` spends at most that: it did best with fewer tokens than the cap allows.",
             tomli_w.dumps(top),
         ]
         for rule in self.rules:
             entry: dict[str, Any] = {"at_least": rule.at_least, "policy": rule.policy.label}
+            if rule.budget is not None:
+                entry["budget"] = rule.budget
             if rule.otherwise is not None:
                 entry["otherwise"] = rule.otherwise.label
+            if rule.otherwise_budget is not None:
+                entry["otherwise_budget"] = rule.otherwise_budget
             stages = rule.evidence.get("stages", {})
             plain = {key: value for key, value in rule.evidence.items() if key != "stages"}
             lines += ["[[cap]]", tomli_w.dumps({**entry, **plain}).rstrip("\n")]

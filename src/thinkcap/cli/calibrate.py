@@ -58,7 +58,8 @@ def command(
 ) -> None:
     """Turn the study in folder RUN into a profile that names a policy for every cap.
 
-    For each cap it takes the policy whose accuracy has the highest lower bound.
+    For each cap it takes the policy whose accuracy has the highest lower bound, among all that were measured on
+    the same questions at this cap or a smaller one.
     """
     from thinkcap.calibrate.calibrate import calibrate, calibrate_auto
     from thinkcap.core.errors import ConfigError
@@ -74,7 +75,10 @@ def command(
         say(f"allocation: {beside}")
         say(_allocator(allocation.about["allocator"]))
     else:
-        profile = calibrate(run, tasks=tasks, level=level)
+        found = calibrate(run, tasks=tasks, level=level)
+        profile = found.profile
+        for one in found.excluded:
+            say(f"not considered: {one.name} {one.reason}", err=True)
         for doubt in profile.doubts():
             say(f"warning: {doubt}", err=True)
     if out is None:
@@ -82,11 +86,11 @@ def command(
         return
     replace_text(out, profile.to_toml(), SHARED)
     for rule in profile.rules:
-        found = rule.evidence
-        does = found.get("does", rule.policy.label)
+        why = rule.evidence
+        does = why.get("does", rule.policy.label) + (f" with {rule.budget} tokens" if rule.budget else "")
         say(
-            f"{rule.at_least:>8}  {does:<32} {100 * found['accuracy']:5.1f} % right, "
-            f"at least {100 * found['lower_bound']:5.1f} %, n = {found['n']}"
+            f"{rule.at_least:>8}  {does:<32} {100 * why['accuracy']:5.1f} % right, "
+            f"at least {100 * why['lower_bound']:5.1f} %, n = {why['n']}"
         )
     say(f"profile: {out}")
 

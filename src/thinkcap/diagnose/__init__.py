@@ -2,6 +2,6 @@
 
 `diagnosis.diagnose(records)` is the door, `pairs` the only place where two arms are compared, `document` the JSON.
 Others import: `diagnosis`, `findings`, `document`, `pairs`, `passes`, `runs`, `routes`, `escalation`, `summary`,
-`traffic`, `simulating`, `shadow`, `labelled`;
+`traffic`, `simulating`, `shadow`, `labelled`, `candidates`;
 `verdict` alone also reads the findings of `gates`, `splitting`, `totals` and `transfer`.
 """

@@ -65,8 +65,9 @@ def modal(found: Findings) -> list[dict[str, Any]]:
 
 
 def _findings(found: Findings) -> dict[str, Any]:
-    """Without what stands in the lists above it."""
+    """Without what stands in the lists above it, or in the advice."""
     shown: dict[str, Any] = plain(found)
+    shown.pop("recommendation")
     splitting = shown["splitting"]
     known = splitting.pop("cuts")
     splitting["cohort"] = None if known is None else known["cohort"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thinkcap.diagnose.candidates import make_candidates
 from thinkcap.diagnose.escalation import Escalation, escalations
 from thinkcap.diagnose.gates import Gated, gated
 from thinkcap.diagnose.pairs import Comparison, Comparisons, aligned_or_none, matched
@@ -17,6 +18,7 @@ from thinkcap.diagnose.passes import is_control, reading
 from thinkcap.diagnose.routes import replayed
 from thinkcap.diagnose.splitting import Splitting, splitting
 from thinkcap.logs import Arm
+from thinkcap.statistics.choice import Recommendation, recommend
 from thinkcap.statistics.crossover import (
     Empirical,
     Multiplier,
@@ -122,6 +124,8 @@ class Findings:
     gates: tuple[Gated, ...]
     read_as: str
     """The reading of plain thinking all this is about: `think`, or a looser one where only that was run."""
+    recommendation: Recommendation
+    """What may be chosen for a budget, by the questions it was measured on."""
 
 
 def summary(arm: Arm) -> ArmSummary:
@@ -184,6 +188,7 @@ def findings(arms: Sequence[Arm], comparisons: Comparisons, *, draws: int, seed:
         escalations(arms),
         gated(arms),
         read_as,
+        recommend(make_candidates([a] for a in arms if not is_control(a.policy))),
     )
 
 

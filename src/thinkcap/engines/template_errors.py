@@ -15,7 +15,7 @@ _REASON = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """llama.cpp, Python servers that print jinja2's exception, TGI."""
-_PLACE = re.compile(r"(?P<reason>.+?) at row \d+, column \d+:", re.DOTALL)
+_PLACE = re.compile(r"(?P<reason>.{1,500}?) at row \d{1,9}, column \d{1,9}:", re.DOTALL)
 """Older llama.cpp."""
 _HINTS = ("raise_exception(", "conversation roles must alternate")
 

@@ -222,7 +222,7 @@ class Gateway:
         wanted = call.wishes.reasoning_field or config.reasoning_field
         names = () if call.hides_thought else _names(wanted, served.reasoning_field)
         if served.relay is not None and served.short_way(call, choice):
-            cap = await job.fits(call, served.engine, bound)
+            cap = choice.limit_cap(await job.fits(call, served.engine, bound))
             visit.decided(choice, cap)
             as_it_is = response.wire.servers_own and not call.hides_thought
             fields = _names(wanted, "") if as_it_is and wanted != "upstream" else ()
@@ -248,7 +248,8 @@ class Gateway:
         cap, room = await job.fitted(question, served.engine, call.cap, bound)
         if cap != bound:
             choice = self._choice(call, served, forced, cap)
-            visit.decided(choice, cap)
+        cap = choice.limit_cap(cap)
+        visit.decided(choice, cap)
         if room is not None:
             call = replace(call, prompt_tokens=served.engine.card.context - room)
         one = job.Job(

@@ -49,6 +49,11 @@ class Choice:
     """With tools: what holds the thought, `ids`, a server's own field, `nothing`, or `off` where there is none."""
     budget: Mapping[str, int] = EMPTY
     """What bounds the thought by the server's own field."""
+    most: int | None = None
+    """Most tokens the policy may spend, if its profile measured it with fewer than the cap."""
+
+    def limit_cap(self, cap: int) -> int:
+        return cap if self.most is None else min(cap, self.most)
 
     @property
     def label(self) -> str:
@@ -105,11 +110,11 @@ def choose(
     if card.transport == "ids" and call.media and "nothink" in card.modes:
         # Token ids hold text only; one plain call goes to the server as it came.
         return Choice(_NOTHINK, "media")
-    spec, by = chosen(cap, call.wishes.kind, card, profile, threshold)
+    spec, by, budget = chosen(cap, call.wishes.kind, card, profile, threshold)
     tokens = limit(call, cap, card.levels)
     if tokens is None or card.switch == "prompt" or (spec.name == "nothink" and call.thought is None):
         # An effort is the most a thought may take, no wish to think where the cap has no room for it.
-        return Choice(watched(spec, cap, card) if by == "default" else spec, by)
+        return Choice(watched(spec, cap, card), by) if by == "default" else Choice(spec, by, most=budget)
     return Choice(watched(bounded(tokens, cap, card, call.effort), cap, card), "request")
 
 

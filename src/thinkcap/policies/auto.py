@@ -48,7 +48,7 @@ def auto(question: Question, cap: int, *, table: str = "", prompts: Prompts = PR
         raise ConfigError("an allocation names `auto` as the policy of a cap; wanted one that does the work")
     if spec.name == "stop" and table:
         spec = replace(spec, options=MappingProxyType({"table": table, **spec.options}))
-    answer = yield from spec.bind(prompts)(question, cap)
+    answer = yield from spec.bind(prompts)(question, min(cap, entry.budget or cap))
     return structs.replace(answer, notes={**answer.notes, **notes})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from thinkcap.diagnose.findings import Findings
 from thinkcap.statistics.crossover import Empirical
-from thinkcap.verdict.advice import Advice, way
+from thinkcap.verdict.advice import Advice, on, way
 from thinkcap.verdict.words import Sentence, spans
 
 
@@ -74,11 +74,9 @@ def interval(seen: Empirical) -> str:
 
 def _instead(found: Findings, advice: Sequence[Advice]) -> list[Sentence]:
     """The advice itself at the cap where thinking loses most, and at the largest cap."""
-    if not advice:
-        return []
-    caps = [advice[-1].cap]
     losing = [r for r in found.budgets if r.comparison.clear and r.comparison.difference > 0]
-    if losing:
-        caps.insert(0, max(losing, key=lambda r: (r.comparison.difference, r.budget)).budget)
-    chosen = [a for a in advice if a.cap in caps]
-    return [Sentence(f"Best at {a.cap} tokens: {way(a)}.", a.to_dict()) for a in chosen]
+    hardest = max(losing, key=lambda r: (r.comparison.difference, r.budget)).budget if losing else None
+    largest = {a.group: a.cap for a in advice}
+    chosen = [a for a in advice if a.cap in (hardest, largest[a.group])]
+    several = len(largest) > 1
+    return [Sentence(f"Best at {a.cap} tokens{on(a, several)}: {way(a)}.", a.to_dict()) for a in chosen]

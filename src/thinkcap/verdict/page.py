@@ -19,6 +19,7 @@ def as_json(found: Diagnosis, more: Mapping[str, Any] | None = None) -> str:
     words = {
         "headline": said.headline,
         "advice": [a.to_dict() for a in said.advice],
+        "not_advised": plain(said.not_advised),
         "verdict": plain(said.sentences),
         "notes": list(said.notes),
     }

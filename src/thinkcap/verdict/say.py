@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from thinkcap.diagnose.diagnosis import Diagnosis
 from thinkcap.verdict import labelled, shadow, traffic
-from thinkcap.verdict.advice import Advice, advise, told
+from thinkcap.verdict.advice import Advice, NotAdvised, advise, list_excluded, report_excluded, told
 from thinkcap.verdict.costs import crossover, lengths, losses
 from thinkcap.verdict.headline import headline
 from thinkcap.verdict.runs import chains, dialects, elsewhere, refusals, repeated
@@ -26,6 +26,7 @@ class Spoken:
     headline: str
     """What everybody should know, one line per model and task."""
     advice: tuple[Advice, ...]
+    not_advised: tuple[NotAdvised, ...]
     sentences: tuple[Sentence, ...]
     """The headline's own first, then by topic; `detail` marks those shown only on request."""
     notes: tuple[str, ...]
@@ -34,6 +35,7 @@ class Spoken:
 def say(found: Diagnosis) -> Spoken:
     sentences: list[Sentence] = []
     advice: list[Advice] = []
+    excluded: list[NotAdvised] = []
     heads: list[str] = []
     for one in found.findings:
         own = advise(one)
@@ -49,9 +51,10 @@ def say(found: Diagnosis) -> Spoken:
         sentences += _about(
             "What other methods gain", ways(one, compared, "answer" if found.pooled_seeds else "question")
         )
-        sentences += _about("What to use", told(own))
+        sentences += _about("What to use", [*told(own), *report_excluded(one)])
         sentences += _about("How thoughts are marked", dialects(one))
         advice += own
+        excluded += list_excluded(one)
     for open_rows in found.traffic:
         first = traffic.lost(open_rows)
         heads += [s.text for s in first]
@@ -74,7 +77,8 @@ def say(found: Diagnosis) -> Spoken:
         notes.append(
             "answers of several seeds to one question are pooled; tests and intervals count questions, not answers"
         )
-    return Spoken("\n".join(heads), tuple(advice), tuple(sentences), tuple(dict.fromkeys(notes)))
+    known = tuple(dict.fromkeys(notes))
+    return Spoken("\n".join(heads), tuple(advice), tuple(excluded), tuple(sentences), known)
 
 
 def _about(topic: str, sentences: Iterable[Sentence]) -> list[Sentence]:

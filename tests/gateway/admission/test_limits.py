@@ -258,9 +258,8 @@ def _listens(address: str) -> bool:
         return probe.connect_ex((host, int(port))) == 0
 
 
-@pytest.mark.parametrize("model", ["http://127.0.0.1:9/v1#m", "nowhere.gguf"])
-def test_a_model_that_cannot_be_opened_is_one_line_and_no_traceback(model: str) -> None:
-    command = [sys.executable, "-m", "thinkcap", "serve", model, "--port", "0"]
+def test_a_model_that_cannot_be_opened_is_one_line_and_no_traceback() -> None:
+    command = [sys.executable, "-m", "thinkcap", "serve", "nowhere.gguf", "--port", "0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode in (1, 2)
     assert done.stderr.startswith("thinkcap: ")

@@ -9,7 +9,7 @@ function drawSteps() {
   const heads = ["from", "policy", ...(measured ? ["right", "tokens"] : []), "what it does"];
   const cells = (s) => [
     make("td", {}, whole(s.from)),
-    make("td", {}, s.policy),
+    make("td", {}, s.budget === undefined ? s.policy : `${s.policy}, ${whole(s.budget)} tokens`),
     ...(measured ? [make("td", {}, percent(s.accuracy)), make("td", {}, whole(s.tokens))] : []),
     make("td", { class: "does" }, (does[s.policy.split("(")[0]] || "").replaceAll("`", "")),
   ];

@@ -44,10 +44,11 @@ def steps(served: Served, threshold: int) -> list[dict[str, Any]]:
     rules = {rule.at_least: rule for rule in served.profile.rules} if served.profile else {}
     found: list[dict[str, Any]] = []
     for cap in sorted({1, threshold, *rules}):
-        spec, by = chosen(cap, None, served.engine.card, served.profile, threshold)
+        spec, by, budget = chosen(cap, None, served.engine.card, served.profile, threshold)
         label = Choice(spec, by).label
         if cap in rules or not found or label != found[-1]["policy"]:
-            found.append({"from": cap, "policy": label, "by": by, **_measured(rules.get(cap), spec)})
+            less = {"budget": budget} if budget < cap else {}
+            found.append({"from": cap, "policy": label, "by": by, **less, **_measured(rules.get(cap), spec)})
     return found
 
 

@@ -125,12 +125,15 @@ def ordered(policies: Iterable[str], budgets: Iterable[int]) -> Axes:
 
 
 def _advice(found: Diagnosis, said: Spoken) -> dict[str, Any]:
-    """The method that is advised at each cap of each task, and where the verdict looks first."""
+    """The method that is advised at each cap of each task, and where the verdict looks first.
+
+    Of several groups of questions the first counts: the page shows one star per cap.
+    """
     ways = {(f.task, arm.name): arm.method for f in found.findings for arm in f.arms}
     advice: dict[str, list[tuple[int, str]]] = {}
-    for one in said.advice:
+    for one in (a for a in said.advice if a.group == 1):
         advice.setdefault(one.task, []).append((one.cap, ways[one.task, one.policy]))
-    spoken = [s.numbers for s in said.sentences if not s.topic and "cap" in s.numbers]
+    spoken = [s.numbers for s in said.sentences if not s.topic and s.numbers.get("group") == 1]
     if not spoken:
         return {"advice": advice, "opens": None}
     task = spoken[0]["task"]
