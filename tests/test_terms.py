@@ -18,6 +18,7 @@ from thinkcap.core.engine import EngineCard
 from thinkcap.core.prompts import Prompts
 from thinkcap.diagnose.diagnosis import Diagnosis
 from thinkcap.policies.registry import POLICIES
+from thinkcap.statistics.choice import Recommendation
 from thinkcap.statistics.survival import Survival, survival
 from thinkcap.study.rows import Row, StageRow
 
@@ -34,10 +35,14 @@ TERMS = named("terms.md")
 
 
 def fields_below(kind: Any, seen: set[Any]) -> Iterator[str]:
-    """Keys of a dataclass as JSON, and of all that it holds; a length curve has keys of its own."""
+    """Keys of a dataclass as JSON, and of all that it holds; a length curve and the advice have keys of their own."""
     for part in get_args(kind):
         yield from fields_below(part, seen)
-    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)) or kind in seen or kind is Survival:
+    if (
+        not (isinstance(kind, type) and dataclasses.is_dataclass(kind))
+        or kind in seen
+        or kind in (Survival, Recommendation)
+    ):
         return
     seen.add(kind)
     hints = get_type_hints(kind)
@@ -74,6 +79,7 @@ def test_every_key_of_a_diagnosis() -> None:
 
     keys = set(fields_below(Diagnosis, set())) | plain(survival([3, 5, 8], [True, True, False])).keys()
     assert len(keys) > 250
+    keys.remove("recommendation")  # the advice stands for it
     keys.remove("comparison")  # of both modes at a budget: it stands among `comparisons` instead
     assert keys - TERMS - named("diagnosis.md") == set()
 

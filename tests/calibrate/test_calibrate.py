@@ -109,7 +109,8 @@ def test_a_policy_that_a_comparison_shows_to_be_worse_is_out(tmp_path: Path) -> 
 
 def write_study(folder: Path, rows: list[Row]) -> Path:
     write_parquet(rows, folder / "rows.parquet")
-    write_summary(summarise(folder / "rows.parquet", {}), folder / "summary.json")
+    about = {"engine": {"model": "m", "fingerprint": "f"}}
+    write_summary(summarise(folder / "rows.parquet", about), folder / "summary.json")
     return folder
 
 

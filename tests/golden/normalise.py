@@ -13,6 +13,7 @@ from typing import Any
 WIDTH = 115
 _EPOCH = range(1_500_000_000, 2_500_000_000)
 _PATTERNS = (
+    (re.compile(r"\b(wall_s|first_s)=\d[\d.e-]*"), r"\1=SECONDS"),
     (re.compile(r"(127\.0\.0\.1:)(?!9\b)\d+"), r"\1PORT"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?)?"), "DATE"),
     (re.compile(r"(?<![\w.-])\d+\.\d+\.\d+(?:\.?[a-z]+\d+)?(?![\w.])"), "VERSION"),
@@ -55,7 +56,7 @@ class Normaliser:
             case int():
                 return "EPOCH" if value in _EPOCH else value
             case float():
-                return float(f"{value:.6g}")
+                return "EPOCH" if int(value) in _EPOCH else float(f"{value:.6g}")
             case list():
                 return [self.value(item) for item in value]
             case dict():
