@@ -35,7 +35,7 @@ TERMS = named("terms.md")
 
 
 def fields_below(kind: Any, seen: set[Any]) -> Iterator[str]:
-    """Keys of a dataclass as JSON, and of all that it holds; a length curve and the advice have keys of their own."""
+    """Keys of a dataclass as JSON, and of all that it holds; a length curve and advice have their own keys."""
     for part in get_args(kind):
         yield from fields_below(part, seen)
     if (
